@@ -1,0 +1,9 @@
+"""Errors a person is meant to read: one line that names what is wrong and what to do. No private value ever goes into one."""
+
+
+class QlogError(Exception):
+    """Bad input or a refused request. The command line prints it as one line and exits with code 2."""
+
+
+class ParameterError(QlogError, ValueError):
+    """A parameter that no mechanism may run with. Raised when the parameters are made, before anything is drawn."""

@@ -1,0 +1,1 @@
+"""What a release says of itself: the manifest and the datasheet. Public facts only."""
