@@ -1,1 +1,1 @@
-"""One module a published system: pure functions on tables of counts. What touches files, SQL or Dagster is elsewhere."""
+"""One module a published system: pure functions on arrays of counts. Files, SQL and Dagster are elsewhere."""

@@ -1,1 +1,1 @@
-"""The arithmetic of privacy: noise, histograms, guarantees and audits. Pure: arrays in, arrays out, no files, no engine."""
+"""The arithmetic of privacy: noise, histograms, guarantees, audits. Pure: arrays in, arrays out; no files."""

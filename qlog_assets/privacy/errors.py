@@ -1,4 +1,4 @@
-"""Errors a person is meant to read: one line that names what is wrong and what to do. No private value ever goes into one."""
+"""Errors a person is meant to read: one line that says what is wrong and what to do, never a private value."""
 
 
 class QlogError(Exception):

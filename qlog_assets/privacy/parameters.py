@@ -19,7 +19,7 @@ def exact(value: Any) -> Fraction:
     """A rational from an int, a Fraction, a Decimal or a string such as ``10``, ``0.5``, ``1e-6`` or ``3/2``."""
     if isinstance(value, Fraction):
         return value
-    if isinstance(value, bool) or isinstance(value, float):
+    if isinstance(value, bool | float):
         raise ValueError(f"{value!r} is not exact: write it as a string, such as '{value}'")
     if isinstance(value, int):
         return Fraction(value)
@@ -44,11 +44,7 @@ def decimal_text(value: Fraction) -> str:
     while (value * 10**digits).denominator != 1:
         digits += 1
     number = Decimal(int(value * 10**digits)).scaleb(-digits)
-    return (
-        f"{number.normalize():f}"
-        if abs(number) >= Decimal("1e-4") or number == 0
-        else f"{number.normalize():E}"
-    )
+    return f"{number.normalize():f}" if abs(number) >= Decimal("1e-4") or number == 0 else f"{number.normalize():E}"
 
 
 Exact = Annotated[Fraction, BeforeValidator(exact), PlainSerializer(decimal_text, return_type=str)]
@@ -107,7 +103,7 @@ class SafelogParameters(Parameters):
     transition_scale: Scale | None = Field(Fraction(18), validate_default=True)
     """b_t: scale of the noise on transitions; costs (queries_per_user - 1) / b_t. None: no transitions are released."""
     threshold: int = Field(100, ge=1, le=10**9)
-    """K: a pool query is released when its noisy count reaches K. Post-processing: it keeps fakes out, it costs nothing."""
+    """K: a pool query is released when its noisy count reaches K. Post-processing: keeps fakes out, costs nothing."""
     click_threshold: int = Field(1, ge=1, le=10**9)
     """The least noisy count of a released click pair; the stability threshold applies on top where delta > 0."""
     transition_threshold: int | None = Field(None, ge=1, le=10**9)
@@ -117,7 +113,7 @@ class SafelogParameters(Parameters):
     delta_share_clicks: Share = Field(Fraction(1, 2), validate_default=True)
     """The share of delta that clicks take where they are released by stability threshold; queries take the rest."""
     min_users: int = Field(1, ge=1, le=10**6)
-    """τ done soundly: no query held by fewer users than this influences the release (counts are shifted, PRIVACY 2.3 G1)."""
+    """τ done soundly: a query held by fewer users does not influence the release (shifted counts, PRIVACY 2.3 G1)."""
     min_frequency: int = Field(5, ge=1, le=10**6)
     """τ of Algorithm 1, `paper` only: queries rarer than this are dropped before the cap. Unsound (gap G1)."""
     query_scale: Scale | None = Field(Fraction(10), validate_default=True)
