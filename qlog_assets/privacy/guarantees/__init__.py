@@ -1,0 +1,63 @@
+"""What each mechanism promises: one function a mechanism and variant, from parameters to a `Guarantee`.
+
+This module is the register; the formulas and their proofs are in one module a mechanism, the types in `statement`.
+Nothing here draws noise or spends budget.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from qlog_assets.privacy.errors import ParameterError
+from qlog_assets.privacy.guarantees import safelog
+from qlog_assets.privacy.guarantees.statement import Guarantee, Noise, Part, PrivacyLoss
+from qlog_assets.privacy.parameters import Parameters, SafelogParameters
+
+__all__ = ["Guarantee", "Noise", "Part", "PrivacyLoss", "guarantee", "mechanisms", "parameter_model", "variants"]
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One mechanism: the model of its parameters and its variants, the one to publish with first."""
+
+    parameters: type[Parameters]
+    variants: dict[str, Callable[[Any], Guarantee]]
+
+
+REGISTER: dict[str, Entry] = {
+    "safelog": Entry(SafelogParameters, {"sound": safelog.sound, "paper": safelog.paper}),
+}
+
+
+def mechanisms() -> tuple[str, ...]:
+    """The names of the mechanisms that have guarantees."""
+    return tuple(REGISTER)
+
+
+def variants(mechanism: str) -> tuple[str, ...]:
+    """The variants of a mechanism; the first is the one a release uses unless told otherwise."""
+    return tuple(entry(mechanism).variants)
+
+
+def parameter_model(mechanism: str) -> type[Parameters]:
+    """The parameter model of a mechanism, the same for all its variants."""
+    return entry(mechanism).parameters
+
+
+def guarantee(mechanism: str, variant: str, parameters: Parameters) -> Guarantee:
+    """What `mechanism` in `variant` promises with `parameters`: before anything is drawn or spent."""
+    known = entry(mechanism)
+    if variant not in known.variants:
+        raise ParameterError(f"{mechanism} has no variant {variant!r}: choose one of {', '.join(known.variants)}")
+    if not isinstance(parameters, known.parameters):
+        raise ParameterError(f"{mechanism} takes {known.parameters.__name__}, not {type(parameters).__name__}")
+    return known.variants[variant](parameters)
+
+
+def entry(mechanism: str) -> Entry:
+    """The register's entry for a mechanism, or an error that lists the known ones."""
+    if mechanism not in REGISTER:
+        raise ParameterError(f"unknown mechanism {mechanism!r}: choose one of {', '.join(REGISTER)}")
+    return REGISTER[mechanism]

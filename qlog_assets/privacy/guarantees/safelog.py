@@ -1,0 +1,196 @@
+"""What Safelog promises: Theorem 1 as printed, its tight form, and the sound release. Formulas only, no noise.
+
+Sound release, proof in short. One user holds at most q distinct queries, c distinct click pairs and q - 1 distinct
+transitions, so adding or removing the user moves that many counts by 1 each. A public-domain count with two-sided
+geometric noise of scale b is (1/b)-DP. An item outside the public domain enters the support with the user: it is
+printed with probability p <= δ/m, and its absence costs a factor 1/(1-p) <= e^(1/b) by the second condition on the
+stability threshold. Products over the at most m items of a table give (m/b, δ), tables add up, thresholds and
+sorting are post-processing. The transition table's domain is made of the released queries: adaptive composition.
+"""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+from qlog_assets.privacy.guarantees.statement import (
+    Guarantee,
+    Noise,
+    Part,
+    PrivacyLoss,
+    add_losses,
+    counting_loss,
+    factor,
+)
+from qlog_assets.privacy.parameters import SafelogParameters
+
+PAPER = (
+    "Zhang, Yang, Singh and Xiong (2016), Theorem 1: ε-differential privacy with δ = 0 for the whole release, "
+    "because queries from a pool appear beside the real ones."
+)
+PAPER_FORMULA = (
+    "α = max{e^(1/b)/p_g, 1 + 1/(2e^((K-1)/b) - 1)};  ε = q_f·ln α + q_f/b_q + c_f/b_c + (q_f - 1)/b_t;  δ = 0"
+)
+PAPER_GAPS = (
+    "G1 frequency filter before the cap: queries rarer than τ are dropped before each user's first q_f are taken, so "
+    "one user's presence can move a count by hundreds. No finite ε covers it.",
+    "G2 clicks only for observed pairs: a pair that only one user clicked is printed only if that user is in the log.",
+    "G3 a query outside the pool is printed only if its user is in the log; a pool that covers every string with "
+    "positive probability cannot exist, and a pool sampled from the log is the log.",
+    "G4 transitions: Table 3 leaves their cost out, and counting them before the cap leaves it unbounded.",
+    "G5 repeated queries: one user may move one count by q_f; pure ε survives it, thresholds and tighter accounting "
+    "do not.",
+    "G6 'first' queries at equal times: a tie broken across users couples them.",
+    "G8 continuous Laplace noise on doubles reveals the count in its low-order bits; every re-run costs again.",
+)
+
+
+def log_selection_ratio(threshold: int, scale: float, pool_probability: float) -> float:
+    """ln α of Theorem 1: the paper's bound on how much one query changes what is selected."""
+    fading = math.exp((1 - threshold) / scale)
+    return max(1 / scale - math.log(pool_probability), math.log1p(fading / (2 - fading)))
+
+
+def log_tight_selection_ratio(threshold: int, scale: float, pool_probability: float) -> float:
+    """ln α without the slack of the paper's Eq. (5), which forgets that the query may also be missing without the user.
+
+    The exclusion ratio is (1 - ½p_g·e^(-K/b)) / (1 - ½e^((1-K)/b)). With p_g = 1 both events belong to one Laplace
+    mechanism, so it never exceeds e^(1/b): the paper's turning points in b are an artefact of the loose bound.
+    """
+    missing_without = math.log1p(-pool_probability * math.exp(-threshold / scale) / 2)
+    missing_with = math.log1p(-math.exp((1 - threshold) / scale) / 2)
+    return max(1 / scale - math.log(pool_probability), missing_without - missing_with)
+
+
+def turning_point(threshold: int, pool_probability: float = 1.0) -> float:
+    """The scale b at which the two terms of the paper's α meet: where its ε is least. Not a setting to tune to.
+
+    Left of it e^(1/b)/p_g is the larger and falls with b; right of it the other is the larger and grows with b.
+    """
+    low, high = 1e-3, 1e9
+    for _ in range(200):
+        middle = math.sqrt(low * high)
+        first_term_wins = log_selection_ratio(threshold, middle, pool_probability) <= 1 / middle - math.log(
+            pool_probability
+        )
+        low, high = (middle, high) if first_term_wins else (low, middle)
+    return high
+
+
+def paper(parameters: SafelogParameters) -> Guarantee:
+    """Theorem 1 to the letter: what the paper claims. Nothing finite is proven end to end (gaps G1 to G3)."""
+    queries, clicks = parameters.queries_per_user, parameters.clicks_per_user
+    scale, pool_probability = float(parameters.selection_scale), float(parameters.pool_probability)
+    log_alpha = log_selection_ratio(parameters.threshold, scale, pool_probability)
+    log_tight = log_tight_selection_ratio(parameters.threshold, scale, pool_probability)
+    counts_cost = Fraction(0) if parameters.query_scale is None else queries / parameters.query_scale
+    parts = [
+        Part(
+            "queries",
+            PrivacyLoss(queries * log_alpha + counts_cost, Fraction(0)),
+            None,
+            "Selecting queries costs q_f·ln α, their second noise q_f/b_q; unproven because of G1 and G3.",
+        )
+    ]
+    if parameters.click_scale is not None:
+        loss = PrivacyLoss(clicks / parameters.click_scale, Fraction(0))
+        parts.append(Part("clicks", loss, None, "Click counts cost c_f/b_c; unproven because of G1 and G2."))
+    if parameters.transition_scale is not None:
+        loss = PrivacyLoss(parameters.transitions_per_user / parameters.transition_scale, Fraction(0))
+        parts.append(Part("transitions", loss, None, "Transitions cost (q_f - 1)/b_t; unproven because of G1 and G4."))
+    claimed = add_losses([part.claimed for part in parts if part.claimed is not None])
+    return Guarantee(
+        mechanism="safelog",
+        variant="paper",
+        claimed=claimed,
+        proven=None,
+        parts=tuple(parts),
+        assumptions=(
+            "every query is in the pool with probability at least p_g, whatever the log holds",
+            "each user's first q_f queries and c_f clicks are the only ones read",
+        ),
+        gaps=PAPER_GAPS,
+        paper=PAPER,
+        sentence=(
+            f"The paper says that nobody's presence changes the odds of any output by more than a factor "
+            f"e^{float(claimed.epsilon):.2f}; as printed, the algorithm keeps no such promise for any finite number."
+        ),
+        formula=PAPER_FORMULA,
+        label="pure differential privacy (claimed)",
+        thresholds={"queries": parameters.threshold},
+        figures={
+            "log_alpha": log_alpha,
+            "log_alpha_tight": log_tight,
+            "epsilon_with_tight_alpha": float(claimed.epsilon) + queries * (log_tight - log_alpha),
+            "turning_point_scale": turning_point(parameters.threshold, pool_probability),
+        },
+    )
+
+
+def sound(parameters: SafelogParameters) -> Guarantee:
+    """The release that may be published: pure ε where delta is 0, else a public pool plus a stability threshold."""
+    from qlog_assets.privacy.histogram import stability_threshold
+
+    pure = parameters.delta == 0
+    noise = [Noise(parameters.queries_per_user, parameters.selection_scale)]
+    losses = [counting_loss(parameters.queries_per_user, parameters.selection_scale, parameters.selection_delta)]
+    names, thresholds = ["queries"], {"queries_in_pool": parameters.threshold}
+    sentences = [
+        "Distinct queries a user: q_f/b."
+        + (" Only pool queries can appear." if pure else " δ_q pays for queries outside the pool.")
+    ]
+    if not pure:
+        least = stability_threshold(parameters.queries_per_user, parameters.selection_scale, parameters.selection_delta)
+        thresholds["queries_outside_pool"] = max(parameters.threshold, least)
+    if parameters.click_scale is not None:
+        names.append("clicks")
+        noise.append(Noise(parameters.clicks_per_user, parameters.click_scale))
+        losses.append(counting_loss(parameters.clicks_per_user, parameters.click_scale, parameters.click_delta))
+        thresholds["clicks"] = parameters.click_threshold
+        sentences.append(
+            "Distinct (query, url) pairs a user: c_f/b_c."
+            + (" Urls from a public list only." if pure else " δ_c pays for pairs that only the user holds.")
+        )
+        if not pure:
+            least = stability_threshold(parameters.clicks_per_user, parameters.click_scale, parameters.click_delta)
+            thresholds["clicks"] = max(parameters.click_threshold, least)
+    if parameters.transition_scale is not None:
+        names.append("transitions")
+        noise.append(Noise(parameters.transitions_per_user, parameters.transition_scale))
+        losses.append(counting_loss(parameters.transitions_per_user, parameters.transition_scale))
+        sentences.append("Distinct transitions a user over all pairs of released queries: (q_f - 1)/b_t.")
+    total = add_losses(losses)
+    return Guarantee(
+        mechanism="safelog",
+        variant="sound",
+        claimed=total,
+        proven=total,
+        parts=tuple(
+            Part(name, loss, loss, sentence) for name, loss, sentence in zip(names, losses, sentences, strict=True)
+        ),
+        assumptions=(
+            "the pool (and, where delta is 0, the url list) is public and was fixed without looking at this log",
+            "caps, tie-breaks, sessions and normalisation read one user's records only",
+            "items are distinct within a user, so one user moves a count by at most 1",
+            "noise is exact two-sided geometric from a secure source, drawn once; the printed count is the tested one",
+            "one person is one user id; a person with g ids has g times the ε",
+        ),
+        gaps=(),
+        paper=PAPER,
+        sentence=plain_words(total, pure),
+        formula=(
+            "ε = q_f/b + c_f/b_c + (q_f - 1)/b_t;  "
+            + ("δ = 0" if pure else "δ = δ_q + δ_c;  outside the pool: least T with m·p ≤ δ and p ≤ 1 - e^(-1/b)")
+        ),
+        label="pure differential privacy" if pure else "approximate differential privacy",
+        thresholds=thresholds,
+        noise=tuple(noise),
+    )
+
+
+def plain_words(loss: PrivacyLoss, pure: bool) -> str:
+    """The guarantee as a sentence for somebody who does not read formulas."""
+    words = f"Whether any one user is in the log changes the odds of any published result by at most {factor(loss)}"
+    if pure:
+        return f"{words}, without exception; only queries and urls from public lists can appear."
+    return f"{words}, but for a probability of at most {float(loss.delta):.3g}."
