@@ -12,10 +12,10 @@ from typing import Any
 
 from qlog_assets.privacy.errors import ParameterError
 from qlog_assets.privacy.guarantees import safelog
-from qlog_assets.privacy.guarantees.statement import Guarantee, Noise, Part, PrivacyLoss
+from qlog_assets.privacy.guarantees.statement import Guarantee, Part, PrivacyLoss
 from qlog_assets.privacy.parameters import Parameters, SafelogParameters
 
-__all__ = ["Guarantee", "Noise", "Part", "PrivacyLoss", "guarantee", "mechanisms", "parameter_model", "variants"]
+__all__ = ["Guarantee", "Part", "PrivacyLoss", "guarantee", "mechanisms", "parameter_model", "variants"]
 
 
 @dataclass(frozen=True)

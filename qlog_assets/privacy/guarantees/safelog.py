@@ -13,9 +13,9 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 
+from qlog_assets.privacy.composition import Noise
 from qlog_assets.privacy.guarantees.statement import (
     Guarantee,
-    Noise,
     Part,
     PrivacyLoss,
     add_losses,
@@ -182,6 +182,7 @@ def sound(parameters: SafelogParameters) -> Guarantee:
             "ε = q_f/b + c_f/b_c + (q_f - 1)/b_t;  "
             + ("δ = 0" if pure else "δ = δ_q + δ_c;  outside the pool: least T with m·p ≤ δ and p ≤ 1 - e^(-1/b)")
         ),
+        publishable=True,
         label="pure differential privacy" if pure else "approximate differential privacy",
         thresholds=thresholds,
         noise=tuple(noise),

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
+from qlog_assets.privacy.composition import Noise
 from qlog_assets.privacy.errors import ParameterError
 
 USER = "user"
@@ -34,13 +35,13 @@ class PrivacyLoss:
 
     def as_json(self) -> dict[str, float]:
         """ε, δ and, where there is one, ρ as plain numbers, rounded up where a double cannot hold them."""
-        numbers = {"epsilon": rounded_up(self.epsilon), "delta": rounded_up(self.delta)}
+        numbers = {"epsilon": printed(self.epsilon), "delta": printed(self.delta)}
         if self.rho is not None:
-            numbers["rho"] = rounded_up(self.rho)
+            numbers["rho"] = printed(self.rho)
         return numbers
 
 
-def rounded_up(value: Number) -> float:
+def printed(value: Number) -> float:
     """The nearest double if it reads as the value itself (0.1 is one tenth), otherwise never below the value.
 
     A decimal of at most 15 digits survives the way to a double and back, so the nearest double is its faithful
@@ -50,14 +51,6 @@ def rounded_up(value: Number) -> float:
     if isinstance(value, float) or Fraction(repr(number)) == value or Fraction(number) >= value:
         return number
     return math.nextafter(number, math.inf)
-
-
-@dataclass(frozen=True)
-class Noise:
-    """One table for the exact accountant: a user moves at most `counts` counts by 1, each under noise of `scale`."""
-
-    counts: int
-    scale: Fraction
 
 
 @dataclass(frozen=True)
@@ -83,8 +76,8 @@ class Part:
 class Guarantee:
     """What a mechanism promises with these parameters, who claims it, and what is known to be wrong with the claim.
 
-    `claimed` is what the variant's own theorem says; `proven` is what holds end to end, None where nothing finite
-    does. Only a variant whose `proven` is not None may pass the door, and `proven` is what the ledger is charged.
+    `claimed` is what the variant's own theorem says; `proven` is what holds end to end for the algorithm as described,
+    None where nothing finite does. Only a `publishable` variant may pass the door; it is charged with `proven`.
     """
 
     mechanism: str
@@ -99,6 +92,8 @@ class Guarantee:
     formula: str
     unit: str = USER
     relation: str = ADD_REMOVE
+    publishable: bool = False
+    """Whether the door may draw it. A paper's variant never is, whatever is proven of it: it uses float noise."""
     label: str = "differential privacy"
     """What kind of promise `claimed` is, in the paper's own terms."""
     thresholds: dict[str, int] = field(default_factory=dict)
@@ -120,6 +115,7 @@ class Guarantee:
             "assumptions": list(self.assumptions),
             "unit": self.unit,
             "relation": self.relation,
+            "publishable": self.publishable,
             "label": self.label,
             "paper": self.paper,
             "sentence": self.sentence,
