@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from decimal import Decimal, InvalidOperation
 from fractions import Fraction
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, ClassVar, Self
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer, ValidationError
 
@@ -56,7 +56,9 @@ Share = Annotated[Exact, Field(gt=0, lt=1)]
 class Parameters(BaseModel):
     """Base of every mechanism's parameters: frozen, no unknown keys, errors that name the key in one line."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", arbitrary_types_allowed=True)
+    model_config = ConfigDict(
+        frozen=True, extra="forbid", arbitrary_types_allowed=True, use_attribute_docstrings=True
+    )
 
     def __init__(self, **values: Any) -> None:
         try:
@@ -68,20 +70,27 @@ class Parameters(BaseModel):
         """These parameters with some values replaced, checked again."""
         return type(self)(**{**dict(self), **changes})
 
+    STUDY_ONLY: ClassVar[frozenset[str]] = frozenset()
+    """Fields that only a `paper` variant reads: no part of a release, so changing one changes no release."""
+
     def as_public(self) -> dict[str, Any]:
         """The parameters as JSON values: exact numbers as decimal text, switched-off parts as null."""
         return self.model_dump(mode="json")
+
+    def as_released(self) -> dict[str, Any]:
+        """What decides a release: the public values without those that only studies read."""
+        return {key: value for key, value in self.as_public().items() if key not in self.STUDY_ONLY}
 
 
 def one_line(error: ValidationError) -> str:
     """The first complaints of pydantic as one line: `key: what is wrong`."""
     problems = []
     for item in error.errors(include_url=False, include_context=False)[:3]:
-        key = ".".join(str(part) for part in item["loc"]) or "parameters"
+        key = ".".join(str(part) for part in item["loc"])
         message = item["msg"].removeprefix("Value error, ")
         if item["type"] == "extra_forbidden":
             message = "unknown key"
-        problems.append(f"{key}: {message}")
+        problems.append(f"{key}: {message}" if key else message)
     return "; ".join(problems)
 
 
@@ -91,6 +100,8 @@ class SafelogParameters(Parameters):
     Counts are always tested with >=. `sound` and `paper` share one model, so that a study changes the variant and
     nothing else; the fields that only `paper` reads say so.
     """
+
+    STUDY_ONLY: ClassVar[frozenset[str]] = frozenset({"min_frequency", "query_scale", "pool_probability"})
 
     queries_per_user: int = Field(10, ge=1, le=10_000)
     """q_f: distinct queries kept a user and month, the first ones by (time, bytes)."""
@@ -104,8 +115,9 @@ class SafelogParameters(Parameters):
     """b_t: scale of the noise on transitions; costs (queries_per_user - 1) / b_t. None: no transitions are released."""
     threshold: int = Field(100, ge=1, le=10**9)
     """K: a pool query is released when its noisy count reaches K. Post-processing: keeps fakes out, costs nothing."""
-    click_threshold: int = Field(1, ge=1, le=10**9)
-    """The least noisy count of a released click pair; the stability threshold applies on top where delta > 0."""
+    click_threshold: int | None = Field(None, ge=1, le=10**9)
+    """The least noisy count of a released click pair. None: the stability threshold; with a public url list, high
+    enough for about one expected fake pair."""
     transition_threshold: int | None = Field(None, ge=1, le=10**9)
     """The least noisy count of a released transition. None: b_t·ln(n(n-1)/2), about one expected fake pair."""
     delta: Probability = Field(Fraction(1, 10**6), validate_default=True)

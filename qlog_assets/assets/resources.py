@@ -1,0 +1,92 @@
+"""What assets are given: the policy as the launchpad shows it, the warehouse, the engine, the partitions. No logic."""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import date
+from fractions import Fraction
+from typing import Any, Union, get_args, get_origin
+
+import dagster as dg
+from dagster_duckdb import DuckDBResource
+from pydantic import Field, create_model
+
+from qlog_assets.engine import Engine
+from qlog_assets.ledger import Ledger
+from qlog_assets.months import Month
+from qlog_assets.privacy.parameters import Parameters, SafelogParameters, decimal_text
+from qlog_assets.settings import Policy, Settings
+from qlog_assets.warehouse import Warehouse
+
+BATCHES = dg.DynamicPartitionsDefinition(name="ingest_batches")
+"""One partition a landing file, named for the file and its content."""
+
+
+def month_partitions(policy: Policy) -> dg.MonthlyPartitionsDefinition:
+    """The policy's months, both ends included; Dagster's own end is exclusive."""
+    end = None if policy.last is None else policy.last.next()
+    return dg.MonthlyPartitionsDefinition(start_date=policy.first, end_date=end, fmt="%Y-%m")
+
+
+def launchpad_model(name: str, model: type[Parameters], defaults: Parameters) -> type[dg.Config]:
+    """A parameter model as Dagster can show it: whole numbers stay numbers, exact decimals are text."""
+    fields: dict[str, Any] = {}
+    for key, field in model.model_fields.items():
+        kinds = get_args(field.annotation) if get_origin(field.annotation) in (Union, types.UnionType) else ()
+        plain = int if field.annotation is int or int in kinds else str
+        annotation = plain | None if type(None) in kinds else plain
+        fields[key] = (annotation, Field(default=shown(defaults)[key], description=field.description))
+    return create_model(name, __base__=dg.Config, **fields)
+
+
+def shown(parameters: Parameters) -> dict[str, Any]:
+    """Parameter values as the launchpad takes them."""
+    return {key: decimal_text(value) if isinstance(value, Fraction) else value for key, value in dict(parameters).items()}
+
+
+SafelogConfig = launchpad_model("SafelogConfig", SafelogParameters, SafelogParameters())
+
+
+class PolicyResource(dg.ConfigurableResource["PolicyResource"]):
+    """The policy as the launchpad shows it: the policy file's parameters, which a run may change."""
+
+    safelog: SafelogConfig = SafelogConfig()  # type: ignore[valid-type]
+
+    @classmethod
+    def showing(cls, policy: Policy) -> PolicyResource:
+        """The resource with the policy file's values as its defaults."""
+        return cls(safelog=SafelogConfig(**shown(policy.safelog)))
+
+    def chosen(self) -> Policy:
+        """The policy file with what this run changed."""
+        policy = Policy.load(Settings.from_environment().policy_file)
+        return policy.with_changes(safelog=SafelogParameters(**dict(self.safelog)))
+
+
+class WarehouseResource(dg.ConfigurableResource[Warehouse]):
+    """The warehouse that QLOG_HOME names, its engine and its ledger."""
+
+    def open(self) -> Warehouse:
+        return Warehouse(Settings.from_environment()).make()
+
+    @contextmanager
+    def engine(self) -> Iterator[Engine]:
+        """One in-memory DuckDB with the machine's limits, through Dagster's own DuckDB resource."""
+        warehouse = self.open()
+        limits = Engine.limits(warehouse.settings, warehouse.spill)
+        database = DuckDBResource(database=":memory:", connection_config=limits)
+        with database.get_connection() as connection:
+            yield Engine(connection)
+
+    def ledger(self, run_id: str | None = None) -> Ledger:
+        return Ledger.open(self.open().ledger_url)
+
+
+def month_of(context: dg.AssetExecutionContext | dg.AssetCheckExecutionContext) -> Month:
+    return Month(context.partition_key)
+
+
+def today_month() -> Month:
+    return Month.containing(date.today())

@@ -1,0 +1,118 @@
+"""DuckDB: opens it with the machine's limits and runs the statements of `sql/` over Parquet files.
+
+No statement text lives here, and no arithmetic. One engine is one in-memory database over files: a second process can
+always open its own.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+from collections.abc import Iterator, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import numpy as np
+import pyarrow as pa
+
+from qlog_assets.resources import resource_dir
+from qlog_assets.settings import Settings
+from qlog_assets.warehouse import TableFacts, Warehouse, file_checksum
+
+# Zstandard at its lowest level: on the synthetic log, files a third smaller than Snappy's at the same speed.
+PARQUET = "FORMAT parquet, COMPRESSION zstd, COMPRESSION_LEVEL 1, ROW_GROUP_SIZE 122880"
+
+
+@cache
+def statement(name: str) -> str:
+    """The text of `sql/<name>.sql`."""
+    return (resource_dir("sql") / f"{name}.sql").read_text(encoding="utf-8").strip().rstrip(";")
+
+
+def statement_version(*names: str) -> str:
+    """A short digest of statements: the part of an asset's code version that follows its SQL."""
+    return hashlib.sha256("\n".join(statement(name) for name in names).encode()).hexdigest()[:10]
+
+
+class Engine:
+    """One in-memory DuckDB over Parquet files. Closing the connection is whose opened it."""
+
+    def __init__(self, connection: duckdb.DuckDBPyConnection) -> None:
+        self.connection = connection
+
+    @staticmethod
+    def limits(settings: Settings, spill: Path) -> dict[str, Any]:
+        """The connection's configuration: how much memory, where it spills and how far, how many threads."""
+        return {
+            "memory_limit": f"{settings.memory_limit_mb}MB",
+            "max_temp_directory_size": f"{settings.spill_limit_gb}GB",
+            "temp_directory": str(spill),
+            "threads": settings.threads,
+            "preserve_insertion_order": False,
+            "enable_progress_bar": False,
+            # Nothing is ever fetched: what is not on this machine is an error, not a download.
+            "autoinstall_known_extensions": False,
+        }
+
+    @classmethod
+    @contextlib.contextmanager
+    def open(cls, warehouse: Warehouse) -> Iterator[Engine]:
+        """An engine with the warehouse's limits, closed at the end of the block."""
+        connection = duckdb.connect(":memory:", config=cls.limits(warehouse.settings, warehouse.spill))
+        try:
+            yield cls(connection)
+        finally:
+            connection.close()
+
+    def view(self, name: str, files: Sequence[Path]) -> None:
+        """Name some Parquet files, so that statements can read them as a table."""
+        listed = ", ".join("'" + str(path).replace("'", "''") + "'" for path in files)
+        self.connection.execute(f"CREATE OR REPLACE TEMP VIEW {name} AS SELECT * FROM read_parquet([{listed}])")
+
+    def numbered_view(self, name: str, files: Sequence[Path]) -> None:
+        """Name one Parquet file with the column file_row_number, for statements that go back to rows by number."""
+        (path,) = files
+        escaped = str(path).replace("'", "''")
+        self.connection.execute(
+            f"CREATE OR REPLACE TEMP VIEW {name} AS SELECT * FROM read_parquet('{escaped}', file_row_number = true)"
+        )
+
+    @contextlib.contextmanager
+    def table(self, name: str, data: pa.Table) -> Iterator[None]:
+        """Name an Arrow table for the time of a block."""
+        self.connection.register(name, data)
+        try:
+            yield
+        finally:
+            self.connection.unregister(name)
+
+    def run(self, name: str, **parameters: Any) -> duckdb.DuckDBPyConnection:
+        """Run `sql/<name>.sql` with typed parameters."""
+        return self.connection.execute(statement(name), parameters)
+
+    def arrow(self, name: str, **parameters: Any) -> pa.Table:
+        return self.run(name, **parameters).to_arrow_table()
+
+    def arrays(self, name: str, **parameters: Any) -> dict[str, np.ndarray]:
+        return self.run(name, **parameters).fetchnumpy()
+
+    def row(self, name: str, **parameters: Any) -> dict[str, Any]:
+        """The single row a statement answers, by column name."""
+        result = self.run(name, **parameters)
+        columns = [column[0] for column in result.description]
+        return dict(zip(columns, result.fetchone() or (), strict=True))
+
+    def write(
+        self, name: str, path: Path, *, digest: str | None = None, **parameters: Any
+    ) -> TableFacts:
+        """Write what `sql/<name>.sql` selects to one Parquet file; `digest` names the statement of its content digest."""
+        self.connection.execute(f"COPY ({statement(name)}) TO '{path}' ({PARQUET})", parameters)
+        return self.facts([path], digest=digest)
+
+    def facts(self, files: Sequence[Path], *, digest: str | None = None) -> TableFacts:
+        self.view("written", files)
+        rows = int(self.connection.execute("SELECT count(*) FROM written").fetchall()[0][0])
+        content = str(self.row(digest)["digest"]) if digest else None
+        return TableFacts(rows, {path.name: file_checksum(path) for path in files}, content)

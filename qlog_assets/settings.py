@@ -1,0 +1,163 @@
+"""Where things live, and the release policy. Frozen models that forbid unknown keys; no I/O but reading the policy file.
+
+The mechanisms' own parameters are in `privacy/parameters.py`; this module says which of them a data set's owner chose.
+"""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from decimal import Decimal
+from fractions import Fraction
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Literal, Self
+
+from pydantic import Field, model_validator
+
+from qlog_assets.months import Month
+from qlog_assets.privacy.errors import ParameterError, QlogError
+from qlog_assets.privacy.parameters import Exact, Parameters, SafelogParameters, Share
+
+CHECKOUT = Path(__file__).resolve().parent.parent
+
+
+class Settings(Parameters):
+    """The machine's side: which warehouse, which ledger, how much memory. Read from the environment."""
+
+    home: Path
+    """QLOG_HOME: one warehouse is one data set. Default: `warehouse/` in the checkout, or below the working directory."""
+    ledger_url: str | None = None
+    """QLOG_LEDGER_URL: an SQLAlchemy URL. Default: `ledger.db` in the warehouse."""
+    memory_limit_mb: int = Field(3072, ge=128)
+    """QLOG_MEMORY_MB: what DuckDB may hold in one process; past it, it spills. Below 4 GB with Python beside it."""
+    spill_limit_gb: int = Field(64, ge=1)
+    """QLOG_SPILL_GB: what DuckDB may write to its temporary directory before it gives up."""
+    threads: int = Field(default_factory=lambda: os.cpu_count() or 2, ge=1)
+    """QLOG_THREADS: DuckDB's threads."""
+
+    @classmethod
+    def from_environment(cls) -> Settings:
+        in_checkout = (CHECKOUT / "pyproject.toml").exists()
+        default_home = (CHECKOUT if in_checkout else Path.cwd()) / "warehouse"
+        values: dict[str, Any] = {"home": Path(os.environ.get("QLOG_HOME") or default_home).resolve()}
+        for field, variable in (
+            ("ledger_url", "QLOG_LEDGER_URL"),
+            ("memory_limit_mb", "QLOG_MEMORY_MB"),
+            ("spill_limit_gb", "QLOG_SPILL_GB"),
+            ("threads", "QLOG_THREADS"),
+        ):
+            if os.environ.get(variable):
+                values[field] = os.environ[variable]
+        return cls(**values)
+
+    @property
+    def policy_file(self) -> Path:
+        """QLOG_POLICY, or `policy.toml` in the warehouse."""
+        return Path(os.environ.get("QLOG_POLICY") or self.home / "policy.toml")
+
+
+class BudgetPolicy(Parameters):
+    """What the data set may spend for ever. It opens the ledger; later changes go through `qlog ledger set-budget`."""
+
+    epsilon: Exact = Field(Fraction(12), gt=0, validate_default=True)
+    """Twelve months at the default ε = 1 a month: one year of releases about the same people."""
+    delta: Exact = Field(Fraction(1, 10**5), ge=0, lt=1, validate_default=True)
+    """Room for ten months at the default δ = 1e-6; stays below one in ten thousand people."""
+    accountant: Literal["basic", "zcdp"] = "basic"
+    """How charges add up across releases: plain sums, or a zCDP filter. Both hold for adaptively chosen releases."""
+
+
+class IngestPolicy(Parameters):
+    """What a landing file must be like."""
+
+    max_rejected_share: Share = Field(Fraction(1, 5), validate_default=True)
+    """A file with more of its rows rejected fails a blocking check. Real logs reach 12 % (Excite: empty queries)."""
+
+
+class PoolPolicy(Parameters):
+    """The public pool: queries that may appear whether anybody typed them or not."""
+
+    kind: Literal["default", "ngram_file", "coca_file", "query_list", "releases"] = "default"
+    """`default` is a public n-gram list that ships inside the wordsegment package."""
+    path: Path | None = None
+    """The file, for the kinds that read one."""
+    description: str = ""
+    """Where the file comes from, in the operator's words; goes into the manifest."""
+    probability: Exact = Field(Fraction(1), gt=0, le=1, validate_default=True)
+    """p_g: the share of the list that is kept, by a public hash."""
+    release_ids: tuple[str, ...] = ()
+    """For `releases`: the earlier releases whose queries form the pool, pinned by id."""
+
+    @model_validator(mode="after")
+    def _check_together(self) -> Self:
+        if self.kind.endswith(("_file", "_list")) and self.path is None:
+            raise ValueError(f"path: a pool of kind {self.kind} needs the file's path")
+        if self.kind == "releases" and not self.release_ids:
+            raise ValueError("release_ids: a pool of kind releases needs the ids of earlier releases")
+        return self
+
+
+class Policy(Parameters):
+    """One data set's release policy: the file `policy.toml`, the `policy` resource in Dagster, and the CLI's --set."""
+
+    dataset: str = Field("default", pattern=r"^[a-z0-9][a-z0-9_-]{0,62}$")
+    """The data set's name in the ledger and in manifests."""
+    first: Month = Field(Month("1996-01"), validate_default=True)
+    """The first month that may be ingested and released, inclusive. 1996: no public query log is older."""
+    last: Month | None = None
+    """The last month, inclusive. None: every month that has ended."""
+    budget: BudgetPolicy = BudgetPolicy()
+    ingest: IngestPolicy = IngestPolicy()
+    pool: PoolPolicy = PoolPolicy()
+    url_list: Path | None = None
+    """A public list of urls: clicks are then released for listed urls only, at no cost in δ."""
+    safelog: SafelogParameters = SafelogParameters()
+
+    @model_validator(mode="after")
+    def _check_together(self) -> Self:
+        if self.last is not None and self.last < self.first:
+            raise ValueError(f"last: {self.last} is before first, {self.first}")
+        return self
+
+    @classmethod
+    def load(cls, path: Path) -> Policy:
+        """The policy in a TOML file, or the default policy if there is none. Decimals are read exactly."""
+        if not path.exists():
+            if os.environ.get("QLOG_POLICY"):
+                raise QlogError(f"{path}: no such policy file (QLOG_POLICY names it)")
+            return cls()
+        try:
+            values = tomllib.loads(path.read_text(encoding="utf-8"), parse_float=Decimal)
+        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+            raise QlogError(f"{path}: not a TOML file: {error}") from None
+        try:
+            return cls(**values)
+        except ParameterError as error:
+            raise QlogError(f"{path}: {error}") from None
+
+    def with_settings(self, assignments: dict[str, str]) -> Policy:
+        """This policy with `key=value` changes from a person: a Safelog parameter by its name, others as section.key.
+
+        `none` switches an optional part off.
+        """
+        changed = self.model_dump(mode="python")
+        for key, text in assignments.items():
+            value = None if text.strip().lower() == "none" else text
+            section, _, name = key.rpartition(".")
+            if not section and key in SafelogParameters.model_fields:
+                section, name = "safelog", key
+            target = changed if not section else changed.get(section)
+            if not isinstance(target, dict) or name not in target:
+                raise ParameterError(f"{key}: unknown key")
+            target[name] = value
+        return type(self)(**changed)
+
+    @cached_property
+    def flat(self) -> dict[str, str]:
+        """Every setting as `section.key: text`, for the launchpad and for manifests."""
+        flat: dict[str, str] = {}
+        for key, value in self.as_public().items():
+            for name, inner in value.items() if isinstance(value, dict) else ((None, value),):
+                flat[f"{key}.{name}" if name else key] = "none" if inner is None else str(inner)
+        return flat

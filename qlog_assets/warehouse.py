@@ -1,0 +1,278 @@
+"""The warehouse on disk: zones, partitions written whole or not at all, and the provenance that travels with them.
+
+Everything here is about files and what made them. Which parameters are right, and whether anything may be published,
+is the door's business (`release.py`); what a table means is in `sql/`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import asdict, dataclass, field, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from qlog_assets.months import Month
+from qlog_assets.privacy.errors import QlogError
+from qlog_assets.settings import Settings
+
+PROVENANCE_VERSION = 1
+
+
+class WarehouseError(QlogError):
+    """A partition that is missing, incomplete or changed since it was written."""
+
+
+@dataclass(frozen=True)
+class TableFacts:
+    """One table of a partition: how many rows, which files with which checksums, and what it says whatever the order."""
+
+    rows: int
+    files: dict[str, str]
+    content_digest: str | None = None
+
+
+@dataclass(frozen=True)
+class Provenance:
+    """What made a partition. Written with the data, read before the data is used."""
+
+    asset: str
+    month: str
+    shape: str
+    code_version: str
+    parameters: dict[str, Any]
+    upstream: dict[str, str]
+    tables: dict[str, TableFacts] = field(default_factory=dict)
+    run_id: str | None = None
+    written_at: str = ""
+    version: int = PROVENANCE_VERSION
+
+    @classmethod
+    def read(cls, path: Path) -> Provenance:
+        try:
+            values = json.loads(path.read_text(encoding="utf-8"))
+            values["tables"] = {name: TableFacts(**facts) for name, facts in values["tables"].items()}
+            provenance = cls(**values)
+        except FileNotFoundError:
+            raise WarehouseError(f"{path}: no provenance, so the partition cannot be used: materialize it again") from None
+        except (json.JSONDecodeError, UnicodeDecodeError, TypeError, KeyError, AttributeError):
+            raise WarehouseError(f"{path}: not a provenance file: materialize the partition again") from None
+        if provenance.version != PROVENANCE_VERSION:
+            raise WarehouseError(f"{path}: provenance version {provenance.version} is not {PROVENANCE_VERSION}")
+        return provenance
+
+    @property
+    def content_digest(self) -> str:
+        """What the partition says, whatever the order of rows and files: only where every table has a content digest."""
+        digests = {name: table.content_digest for name, table in self.tables.items()}
+        if None in digests.values():
+            raise WarehouseError(f"{self.asset} {self.month}: has no content digest")
+        return digest_of(digests)
+
+
+@dataclass(frozen=True)
+class Partition:
+    """A written partition: its directory and its provenance."""
+
+    path: Path
+    provenance: Provenance
+
+    def files(self, table: str) -> list[Path]:
+        facts = self.provenance.tables.get(table)
+        if facts is None:
+            raise WarehouseError(f"{self.provenance.asset} {self.provenance.month}: has no table {table}")
+        return [self.path / name for name in sorted(facts.files)]
+
+    def rows(self, table: str) -> int:
+        return self.provenance.tables[table].rows
+
+    def verify(self) -> None:
+        """Raise unless every file is there with the checksum it was written with, and no other file is."""
+        label = f"{self.provenance.asset} {self.provenance.month}"
+        if self.provenance.shape != self.path.name or shape_of(self.provenance) != self.provenance.shape:
+            raise WarehouseError(f"{label}: its provenance was changed after it was written: materialize it again")
+        known = {"provenance.json"}
+        for facts in self.provenance.tables.values():
+            for name, checksum in facts.files.items():
+                known.add(name)
+                if not (self.path / name).exists() or file_checksum(self.path / name) != checksum:
+                    raise WarehouseError(
+                        f"{label}: {name} was changed after it was written (checksum differs): materialize it again"
+                    )
+        extra = {entry.name for entry in self.path.iterdir()} - known
+        if extra:
+            raise WarehouseError(f"{label}: holds {len(extra)} file(s) its provenance does not know: materialize it again")
+
+
+class Warehouse:
+    """One data set's zones on disk. Makes them on first use, private ones readable by the owner alone."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+        self.home = settings.home
+        self.landing = self.home / "landing"
+        self.private = self.home / "private"
+        self.released = self.home / "released"
+        self.draws = self.private / "draws"
+        self.studies = self.private / "studies"
+        self.staging = self.private / "staging"
+        self.spill = self.private / "spill"
+        self.dagster = self.home / "dagster"
+
+    def make(self) -> Warehouse:
+        for public in (self.home, self.landing, self.released):
+            public.mkdir(parents=True, exist_ok=True)
+        for private in (self.private, self.draws, self.studies, self.staging, self.spill, self.dagster):
+            private.mkdir(mode=0o700, parents=True, exist_ok=True)
+        return self
+
+    @property
+    def ledger_url(self) -> str:
+        return self.settings.ledger_url or f"sqlite:///{self.home / 'ledger.db'}"
+
+    # Partitions -----------------------------------------------------------------------------------------------------
+
+    def current(self, asset: str, month: str) -> Partition:
+        """The partition that `current` points at; an error that says what to do if there is none."""
+        pointer = self.private / asset / month / "current"
+        if not pointer.exists():
+            raise WarehouseError(f"{asset} {month}: not materialized yet: run the job that makes it first")
+        return self.partition(asset, month, pointer.read_text(encoding="ascii").strip())
+
+    def has_current(self, asset: str, month: str) -> bool:
+        return (self.private / asset / month / "current").exists()
+
+    def partition(self, asset: str, month: str, shape: str) -> Partition:
+        path = self.private / asset / month / shape
+        return Partition(path, Provenance.read(path / "provenance.json"))
+
+    def months(self, asset: str) -> list[Month]:
+        """The months that have a current partition of this asset."""
+        return sorted(Month(pointer.parent.name) for pointer in (self.private / asset).glob("*/current"))
+
+    def write_partition(
+        self,
+        provenance: Provenance,
+        write: Callable[[Path], dict[str, TableFacts]],
+        *,
+        make_current: bool = True,
+    ) -> tuple[Partition, bool]:
+        """Write a partition whole and point `current` at it; returns it and whether it was written anew.
+
+        A partition of the same shape was made by the same code from the same inputs: if its files are intact it is
+        kept as it is. `write` fills a temporary directory and returns the facts of its tables; the rename that
+        follows shows readers all of it or none.
+        """
+        base = self.private / provenance.asset / provenance.month
+        base.mkdir(mode=0o700, parents=True, exist_ok=True)
+        target = base / provenance.shape
+        fresh = not _intact(target)
+        if fresh:
+            with temporary_directory(base) as scratch:
+                tables = write(scratch)
+                complete = replace(provenance, tables=tables, written_at=datetime.now(UTC).isoformat("T", "seconds"))
+                write_private(scratch / "provenance.json", canonical_json(asdict(complete)))
+                seal(scratch)
+                replace_directory(scratch, target)
+        if make_current:
+            write_private(base / "current", provenance.shape)
+        return self.partition(provenance.asset, provenance.month, provenance.shape), fresh
+
+
+def describe(
+    asset: str,
+    month: str,
+    *,
+    code_version: str,
+    parameters: Mapping[str, Any],
+    upstream: Mapping[str, Partition | str],
+    run_id: str | None = None,
+) -> Provenance:
+    """The provenance of a partition about to be made. Its shape follows from parameters, upstream and code version."""
+    shapes = {name: item if isinstance(item, str) else item.provenance.shape for name, item in upstream.items()}
+    draft = Provenance(asset, month, "", code_version, dict(parameters), shapes, run_id=run_id)
+    return replace(draft, shape=shape_of(draft))
+
+
+def shape_of(provenance: Provenance) -> str:
+    """The digest of what makes a partition what it is; two runs of one request have one shape."""
+    facts = (provenance.asset, provenance.month, provenance.code_version, provenance.parameters, provenance.upstream)
+    return digest_of(facts)[:20]
+
+
+# Files ------------------------------------------------------------------------------------------------------------
+
+
+def canonical_json(value: Any) -> str:
+    """One text for one value: sorted keys, UTF-8, a newline at the end."""
+    return json.dumps(value, sort_keys=True, ensure_ascii=False, indent=1) + "\n"
+
+
+def digest_of(value: Any) -> str:
+    return hashlib.sha256(canonical_json(value).encode()).hexdigest()
+
+
+def file_checksum(path: Path) -> str:
+    with path.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+def write_private(path: Path, text: str) -> None:
+    """Replace a small private file whole."""
+    descriptor, scratch = tempfile.mkstemp(dir=path.parent, prefix=".tmp-")
+    with os.fdopen(descriptor, "w", encoding="utf-8") as stream:
+        stream.write(text)
+        stream.flush()
+        os.fsync(stream.fileno())
+    os.chmod(scratch, 0o600)
+    os.replace(scratch, path)
+
+
+def seal(directory: Path) -> None:
+    """Make a private directory and its files readable by the owner alone."""
+    os.chmod(directory, 0o700)
+    for path in directory.rglob("*"):
+        os.chmod(path, 0o700 if path.is_dir() else 0o600)
+
+
+@contextlib.contextmanager
+def temporary_directory(beside: Path) -> Iterator[Path]:
+    """A scratch directory on the same file system; removed unless it was renamed away."""
+    beside.mkdir(mode=0o700, parents=True, exist_ok=True)
+    scratch = Path(tempfile.mkdtemp(dir=beside, prefix=".tmp-"))
+    try:
+        yield scratch
+    finally:
+        shutil.rmtree(scratch, ignore_errors=True)
+
+
+def replace_directory(source: Path, target: Path) -> None:
+    """Move a finished directory to its name; a damaged one already there is moved aside and removed."""
+    aside = None
+    if target.exists():
+        aside = Path(tempfile.mkdtemp(dir=target.parent, prefix=".tmp-old-")) / "old"
+        os.rename(target, aside)
+    try:
+        os.rename(source, target)
+    except OSError:
+        # Another process finished the same shape first: its partition is as good as ours.
+        if not _intact(target):
+            raise
+    if aside is not None:
+        shutil.rmtree(aside.parent, ignore_errors=True)
+
+
+def _intact(path: Path) -> bool:
+    if not (path / "provenance.json").exists():
+        return False
+    try:
+        Partition(path, Provenance.read(path / "provenance.json")).verify()
+    except WarehouseError:
+        return False
+    return True

@@ -1,0 +1,18 @@
+-- The first clicks_per_user distinct (query, url) pairs of each user, by (time first clicked, rank, bytes).
+-- Reads only that user's rows. A pair's rank is that of its earliest click; a click without a rank comes last.
+WITH first_clicked AS (
+    SELECT
+        "user",
+        query,
+        url,
+        min(row("time", coalesce("rank", 2147483647))) AS clicked_at
+    FROM cleaned_clicks
+    GROUP BY "user", query, url
+)
+
+SELECT
+    "user",
+    query,
+    url
+FROM first_clicked
+QUALIFY row_number() OVER (PARTITION BY "user" ORDER BY clicked_at, query, url) <= $clicks_per_user

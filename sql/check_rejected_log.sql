@@ -1,0 +1,14 @@
+-- What the expectations of rejected_log read: one row about one ingest batch, and no content of a rejected line.
+-- A reason is one of a few fixed phrases; anything with another letter in it may be a piece of the line itself.
+SELECT
+    (
+        SELECT string_agg(column_name || ' ' || data_type, ', ' ORDER BY column_index)
+        FROM duckdb_columns()
+        WHERE table_name = 'rejected_log'
+    ) AS columns,
+    $rows_read::BIGINT - $rows_accepted::BIGINT - count(*) AS rows_unaccounted_for,
+    CASE WHEN $rows_read::BIGINT = 0 THEN 0.0 ELSE count(*) / $rows_read::DOUBLE END AS rejected_share,
+    count(*) FILTER (
+        WHERE file IS NULL OR line IS NULL OR reason IS NULL OR NOT regexp_full_match(reason, '[a-z][a-z _,-]{2,60}')
+    ) AS rows_without_plain_reason
+FROM rejected_log

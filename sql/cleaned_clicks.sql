@@ -1,0 +1,10 @@
+-- One row a click: the rows of the log that name a url.
+SELECT
+    "user",
+    query,
+    url,
+    "time",
+    "rank"
+FROM normalised_log
+WHERE url IS NOT NULL
+ORDER BY "user", "time"
