@@ -1,0 +1,119 @@
+"""The ledger's history as a chain: what an event is, how it is hashed, how a broken or replaced history is found.
+
+Pure functions on events. What events mean is in `ledger_state.py`; where they are kept is in `ledger_store.py`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, fields, replace
+from fractions import Fraction
+from typing import Any
+
+FIRST_PREVIOUS = "0" * 64
+"""What the first event has in place of a previous hash."""
+
+
+@dataclass(frozen=True)
+class Event:
+    """One row of the ledger. Rows are ordered by `seq` alone: `at` is what a clock said, and clocks go backwards."""
+
+    seq: int
+    dataset: str
+    kind: str
+    at: str
+    who: str
+    run_id: str | None
+    code_version: str | None
+    payload: str
+    previous_hash: str
+    hash: str
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """The payload as values. Raises ValueError where it is not the JSON object it was written as."""
+        values = json.loads(self.payload)
+        if not isinstance(values, dict):
+            raise ValueError("not a JSON object")
+        return values
+
+    def sealed(self) -> Event:
+        """This event with the hash its other fields give."""
+        return replace(self, hash=hash_of(self))
+
+
+def canonical(value: Any) -> str:
+    """The one JSON text of a value: sorted keys, no spaces, ASCII, exact fractions as `p/q`."""
+
+    def exact_text(item: object) -> str:
+        if isinstance(item, Fraction):
+            return str(item)
+        raise TypeError(f"{type(item).__name__} has no canonical text")
+
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False, default=exact_text)
+
+
+def digest_of(value: Any) -> str:
+    """SHA-256 of the canonical text, in hexadecimal."""
+    return hashlib.sha256(canonical(value).encode("ascii")).hexdigest()
+
+
+def hash_of(event: Event) -> str:
+    """The hash over every field of the event, the previous hash among them."""
+    return digest_of({field.name: getattr(event, field.name) for field in fields(event) if field.name != "hash"})
+
+
+def broken_links(events: Sequence[Event]) -> list[str]:
+    """Where the chain does not hold: an edited, removed, inserted or moved row. Empty if it holds."""
+    if not events:
+        return ["the history is empty: its first event is gone"]
+    findings = []
+    expected, previous_hash = 1, FIRST_PREVIOUS
+    for event in events:
+        if event.seq != expected:
+            findings.append(f"event {expected} is missing: event {event.seq} follows event {expected - 1}")
+        elif event.previous_hash != previous_hash:
+            findings.append(f"event {event.seq} does not follow from the event before it")
+        if hash_of(event) != event.hash:
+            findings.append(f"event {event.seq} was altered: its hash does not fit its fields")
+        expected, previous_hash = event.seq + 1, event.hash
+    return findings
+
+
+@dataclass(frozen=True)
+class SaltedHead:
+    """A commitment to the history up to event `seq`, fit for a public manifest: it can be checked only with the ledger.
+
+    The hash under it cannot be guessed from public facts, because the chain starts from the ledger's random secret;
+    the salt keeps two manifests of one head from being linked.
+    """
+
+    seq: int
+    salt: str
+    digest: str
+
+    @classmethod
+    def of(cls, event: Event, salt: bytes) -> SaltedHead:
+        message = canonical({"seq": event.seq, "hash": event.hash}).encode("ascii")
+        return cls(event.seq, salt.hex(), hmac.new(salt, message, hashlib.sha256).hexdigest())
+
+    def matches(self, events: Sequence[Event]) -> bool:
+        """Whether this history, hashed anew, is the one that was committed to. A malformed head matches nothing."""
+        try:
+            salt = bytes.fromhex(self.salt)
+        except ValueError:
+            return False
+        if not 1 <= self.seq <= len(events):
+            return False
+        event = events[self.seq - 1]
+        return event.seq == self.seq and hmac.compare_digest(
+            SaltedHead.of(event.sealed(), salt).digest.encode(), self.digest.encode("utf-8", "replace")
+        )
+
+
+def heads_missing(heads: Iterable[SaltedHead], events: Sequence[Event]) -> list[SaltedHead]:
+    """The heads this history does not contain: it was cut, rewritten, or belongs to another ledger."""
+    return [head for head in heads if not head.matches(events)]
