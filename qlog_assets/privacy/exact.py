@@ -7,12 +7,17 @@ bits. Nothing here is a float, and nothing here is an array: `noise` turns brack
 
 from __future__ import annotations
 
+import math
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable
 from fractions import Fraction
 from functools import lru_cache
+from itertools import accumulate
 
 from qlog_assets.privacy.errors import ParameterError
+from qlog_assets.privacy.randomness import RandomSource
 
+GUARD_BITS = 64  # precision beyond what is asked for: a product of 2**20 factors still loses less than half of it
 Bracket = tuple[int, int]
 Probability = Fraction | Callable[[int], tuple[Fraction, Fraction]]
 """A rational, or a function from bits to fractions (low, high) around a real, no further apart than about 2**-bits."""
@@ -99,3 +104,82 @@ def laplace_threshold(scale: Fraction, probability: Fraction) -> int:
         middle = (low + high) // 2
         low, high = (low, middle) if holds(middle) else (middle, high)
     return high
+
+
+def binomial(source: RandomSource, trials: int, success: Probability) -> int:
+    """N ~ Binomial(trials, success), by inversion with brackets that tighten until they decide.
+
+    Weights w(k) = P[N = k]/P[N = mode] follow w(k+1)/w(k) = (trials-k)/(k+1)·odds from the mode outwards, each bracketed;
+    beyond the last one the ratios only fall, so the rest is at most w·r/(1-r). N is the least k whose cumulative weight
+    exceeds U times the total, U uniform. When the brackets leave two candidates, bits are added to the same U and
+    everything is bracketed again at that precision, so the statistical error is zero if `success` can be bracketed
+    without end (a function), or is the given rational exactly; the 2**-128 that PRIVACY 7 allows is not used.
+    Time grows with the standard deviation: 0.02 s where it is 400, a second where it is 10,000.
+    """
+    if trials < 0:
+        raise ParameterError("a number of trials is zero or more")
+    if isinstance(success, Fraction):
+        if not 0 <= success <= 1:
+            raise ParameterError("a probability lies between 0 and 1")
+        if success in (0, 1):
+            return trials * int(success)
+    flipped = _success_bracket(success, 64)[0] >= 1 << 63  # chosen once: a second choice would read U the other way
+    prefix, bits = 0, 0
+    while True:
+        prefix = prefix << 64 | source.bigint(64)
+        bits += 64
+        precision = bits + 2 * GUARD_BITS
+        low, high = _success_bracket(success, precision)
+        if flipped:
+            low, high = (1 << precision) - high, (1 << precision) - low
+        value = _invert_binomial(trials, (low, high), precision, prefix, bits)
+        if value is not None:
+            return trials - value if flipped else value
+
+
+def _success_bracket(success: Probability, bits: int) -> Bracket:
+    low, high = (success, success) if isinstance(success, Fraction) else success(bits)
+    return math.floor(low * (1 << bits)), math.ceil(high * (1 << bits))
+
+
+def _invert_binomial(trials: int, success: Bracket, precision: int, prefix: int, bits: int) -> int | None:
+    """N where the first bits of U are `prefix`, or None where that leaves more than one candidate."""
+    one = 1 << precision
+    complement = (one - success[1], one - success[0])
+    mode = min(trials, (trials + 1) * success[0] >> precision)
+    odds = divide(success, complement, precision)
+    above, rest_above = _weights(trials - mode, mode + 1, odds, precision, bits)
+    below, rest_below = [], 0
+    if mode:
+        odds = divide(complement, success, precision)
+        below, rest_below = _weights(mode, trials - mode + 1, odds, precision, bits)
+    weights = [*reversed(below), (1 << (bits + GUARD_BITS),) * 2, *above]
+    # The first entry stands for every value below those listed. The totals bound the last entries from outside.
+    low = list(accumulate((weight[0] for weight in weights), initial=0))
+    high = list(accumulate((weight[1] for weight in weights), initial=rest_below))
+    total_low, total_high = low[-1], high[-1] + rest_above
+    # U·total lies in [prefix·total_low, (prefix+1)·total_high)/2**bits.
+    lowest = bisect_right(high, prefix * total_low >> bits)
+    highest = bisect_left(low, -(-(prefix + 1) * total_high >> bits))
+    return mode - len(below) - 1 + lowest if lowest == highest < len(low) else None
+
+
+def _weights(up: int, down: int, odds: Bracket, precision: int, bits: int) -> tuple[list[Bracket], int]:
+    """Brackets of w(j) = w(j-1)·(up-j+1)/(down+j-1)·odds, j = 1, 2, …, w(0) one, and a bound on all that follow.
+
+    The unit is 2**-(bits + GUARD_BITS). Ratios fall with j, so what follows w(j) is at most w(j)·r/(1-r), r the next
+    ratio; the list ends when that is under half of 2**-bits.
+    """
+    low = high = 1 << (bits + GUARD_BITS)
+    least, most = odds
+    enough = 1 << (GUARD_BITS - 1)
+    weights: list[Bracket] = []
+    while up:
+        numerator, denominator = up * most, down << precision
+        if numerator < denominator and high * numerator <= enough * (denominator - numerator):
+            return weights, enough
+        low = (low * up * least >> precision) // down
+        high = ((high * up * most >> precision) + 1) // down + 1
+        weights.append((low, high))
+        up, down = up - 1, down + 1
+    return weights, 0

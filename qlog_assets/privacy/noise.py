@@ -20,7 +20,15 @@ import numpy as np
 from qlog_assets.privacy.errors import ParameterError
 from qlog_assets.privacy.parameters import exact
 from qlog_assets.privacy.randomness import RandomSource
-from qlog_assets.privacy.tables import CoinTable, InverseTable, digit_law, gaussian_law, geometric_law, two_sided_law
+from qlog_assets.privacy.tables import (
+    CHUNK,
+    CoinTable,
+    InverseTable,
+    digit_law,
+    gaussian_law,
+    geometric_law,
+    two_sided_law,
+)
 
 SMALLEST_SCALE, LARGEST_SCALE = Fraction(1, 10**6), Fraction(10**9)
 # One table serves scales up to this; its coarse cells then settle nine draws in ten, and it is built in a tenth of a
@@ -65,13 +73,18 @@ def discrete_laplace(source: RandomSource, scale: Fraction, size: int) -> np.nda
     """
     scale = _checked(scale, size)
     places = _places(scale)
-    values = _two_sided(scale, places).draw(source, size)
-    if places:
-        block = DIGIT_BASE**places
-        remainder = _remainder(source, scale, places, size)
-        np.subtract(block - 1, remainder, out=remainder, where=values < 0)
-        values = _scaled(values, block) + remainder
-    return values
+    table = _two_sided(scale, places)
+    if not places:
+        return table.draw(source, size)
+    block = DIGIT_BASE**places
+    out = np.empty(size, dtype=np.int64)
+    for start in range(0, size, CHUNK):
+        part = out[start : start + CHUNK]
+        steps = table.draw(source, len(part))
+        remainder = _remainder(source, scale, places, len(part))
+        np.subtract(block - 1, remainder, out=remainder, where=steps < 0)
+        np.add(_scaled(steps, block), remainder, out=part)
+    return out
 
 
 def discrete_laplace_tail(source: RandomSource, scale: Fraction, at_least: int, size: int) -> np.ndarray:
@@ -86,7 +99,7 @@ def discrete_laplace_tail(source: RandomSource, scale: Fraction, at_least: int, 
     out = np.empty(size, dtype=np.int64)
     filled = 0
     while filled < size:
-        values = discrete_laplace(source, scale, size - filled)
+        values = discrete_laplace(source, scale, min(size - filled, CHUNK))
         values = values[values >= at_least]
         out[filled : filled + len(values)] = values
         filled += len(values)
@@ -97,10 +110,15 @@ def geometric(source: RandomSource, scale: Fraction, size: int) -> np.ndarray:
     """`size` independent G ≥ 0 with P[G = g] proportional to exp(-g/scale), exactly; large scales digit by digit."""
     scale = _checked(scale, size)
     places = _places(scale)
-    values = _geometric(scale, places).draw(source, size)
-    if places:
-        values = _scaled(values, DIGIT_BASE**places) + _remainder(source, scale, places, size)
-    return values
+    table = _geometric(scale, places)
+    if not places:
+        return table.draw(source, size)
+    out = np.empty(size, dtype=np.int64)
+    for start in range(0, size, CHUNK):
+        part = out[start : start + CHUNK]
+        steps = table.draw(source, len(part))
+        np.add(_scaled(steps, DIGIT_BASE**places), _remainder(source, scale, places, len(part)), out=part)
+    return out
 
 
 def discrete_gaussian(source: RandomSource, variance: Fraction, size: int) -> np.ndarray:
@@ -124,7 +142,7 @@ def discrete_gaussian(source: RandomSource, variance: Fraction, size: int) -> np
     out = np.empty(size, dtype=np.int64)
     filled = 0
     while filled < size:
-        count = min(size - filled, 1 << 18)
+        count = min(size - filled, CHUNK)
         base = steps.draw(source, count)
         if base.max(initial=0) >= 1 << 10:  # sixty standard deviations: the products below would not fit
             raise OverflowError("a draw of discrete Gaussian noise does not fit 64 bits")
@@ -132,10 +150,7 @@ def discrete_gaussian(source: RandomSource, variance: Fraction, size: int) -> np
         within = source.integers(block, count)
         kept = coins.flip(source, within * (2 * base + within))
         values = base + within
-        negative = (
-            source.words((count + 63) // 64).view(np.uint8)[:, None] >> np.arange(8, dtype=np.uint8) & 1
-        ).ravel()
-        negative = negative[:count].astype(bool)
+        negative = np.unpackbits(source.words((count + 63) // 64).view(np.uint8))[:count].astype(np.bool_)
         kept &= ~(negative & (values == 0))
         np.negative(values, out=values, where=negative)
         values = values[kept]

@@ -20,10 +20,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from qlog_assets.privacy.exact import Bracket, divide, exp_bracket
+from qlog_assets.privacy.exact import GUARD_BITS, Bracket, divide, exp_bracket
 from qlog_assets.privacy.randomness import RandomSource
 
-GUARD_BITS = 64  # precision beyond the bits asked for: a product of 2**20 factors still loses less than half of it
 CHUNK = 1 << 16  # draws a step: the working set of a step stays in the processor's cache
 
 
@@ -168,7 +167,7 @@ def settle(source: RandomSource, law: Law, prefix: int, bits: int) -> int:
 
 
 class InverseTable:
-    """Draws from one law: `coarse_bits` bits settle nearly every draw, `fine_bits` nearly all others, `settle` the rest.
+    """Draws from one law: `coarse_bits` bits settle most draws, `fine_bits` nearly all others, and `settle` the rest.
 
     `edges[i]` is floor(F(first + i)·2**fine_bits). A fine word w above an edge has F ≤ U, below it F > U; only w equal
     to an edge is open. A coarse cell is settled when no edge is one of its fine words. The smaller sizes that tests
