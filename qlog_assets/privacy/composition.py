@@ -126,7 +126,8 @@ def loss_distribution(noises: Sequence[Noise]) -> LossDistribution:
     if not merged:
         return LossDistribution(np.zeros(1), np.ones(1), greatest)
     unit = max(common_unit([1 / scale for scale in merged]), 2 * greatest / WIDEST_LATTICE)
-    law, offset = np.ones(1), 0
+    law: NDArray[np.float64] = np.ones(1)
+    offset = 0
     for scale, counts in merged.items():
         # Losses off the lattice move up to the next point: a larger loss can only raise δ(ε).
         places = [math.ceil(Fraction(counts - 2 * lower) / scale / unit) for lower in range(counts + 1)]
@@ -135,7 +136,7 @@ def loss_distribution(noises: Sequence[Noise]) -> LossDistribution:
         for place, weight in zip(places, binomial_weights(counts, float(1 / scale)), strict=True):
             wider[place - least : place - least + len(law)] += weight * law
         law, offset = wider, offset + least
-    losses = (offset + np.arange(len(law))) * float(unit)
+    losses: NDArray[np.float64] = (offset + np.arange(len(law), dtype=np.float64)) * np.float64(unit)
     return LossDistribution(losses, law, greatest)
 
 
@@ -172,8 +173,8 @@ def release_loss(
     """(ε, δ) of one release with fixed parameters by exact accounting: thresholds' δ plus the accountant's δ.
 
     Proof. D' = D plus a user; E' = "no brand-new item of the user is printed", P[E'] >= 1 - stability_delta. Given E',
-    the output on D' and the output on D differ only in the noisy counts of items both hold, so they are (ε, δ_a)-close by
-    the loss distribution, also table after table (the domain of one table may depend on another's output). Thin an
+    the output on D' and the output on D differ only in the noisy counts of items both hold, so they are (ε, δ_a)-close
+    by the loss distribution, also table after table (the domain of one table may depend on another's output). Thin an
     event of D at random to the same probability; then P[D] <= stability + (1 - stability)·(e^ε·P[D'|E'] + δ_a) and
     likewise the other way round: (ε, stability_delta + accounting_delta).
     """

@@ -11,9 +11,15 @@ from dataclasses import dataclass
 from typing import Any
 
 from qlog_assets.privacy.errors import ParameterError
-from qlog_assets.privacy.guarantees import safelog
+from qlog_assets.privacy.guarantees import crowd, safelog, sanitized, sessions, zealous
 from qlog_assets.privacy.guarantees.statement import Guarantee, Part, PrivacyLoss
 from qlog_assets.privacy.parameters import Parameters, SafelogParameters
+from qlog_assets.privacy.parameters_others import (
+    CrowdParameters,
+    SanitizedParameters,
+    SessionParameters,
+    ZealousParameters,
+)
 
 __all__ = ["Guarantee", "Part", "PrivacyLoss", "guarantee", "mechanisms", "parameter_model", "variants"]
 
@@ -28,6 +34,19 @@ class Entry:
 
 REGISTER: dict[str, Entry] = {
     "safelog": Entry(SafelogParameters, {"sound": safelog.sound, "paper": safelog.paper}),
+    "zealous": Entry(ZealousParameters, {"sound": zealous.sound, "modern": zealous.modern, "paper": zealous.paper}),
+    "sessions": Entry(SessionParameters, {"sound": sessions.sound, "paper": sessions.paper}),
+    "crowd": Entry(
+        CrowdParameters,
+        {
+            "sound": crowd.sound,
+            "ft_a": crowd.artifact_frequency,
+            "ft_u": crowd.user_frequency,
+            "dp_a": crowd.artifact_differential,
+            "dp_u": crowd.user_differential,
+        },
+    ),
+    "sanitized": Entry(SanitizedParameters, {"synth": sanitized.synth, "paper": sanitized.paper}),
 }
 
 

@@ -10,18 +10,20 @@ sorting are post-processing. The transition table's domain is made of the releas
 
 from __future__ import annotations
 
-import math
 from fractions import Fraction
 
 from qlog_assets.privacy.composition import Noise
+from qlog_assets.privacy.guarantees.korolova import log_selection_ratio, log_tight_selection_ratio, turning_point
 from qlog_assets.privacy.guarantees.statement import (
     Guarantee,
     Part,
     PrivacyLoss,
     add_losses,
+    approximate_words,
     counting_loss,
     factor,
 )
+from qlog_assets.privacy.histogram import stability_threshold
 from qlog_assets.privacy.parameters import SafelogParameters
 
 PAPER = (
@@ -45,44 +47,13 @@ PAPER_GAPS = (
 )
 
 
-def log_selection_ratio(threshold: int, scale: float, pool_probability: float) -> float:
-    """ln α of Theorem 1: the paper's bound on how much one query changes what is selected."""
-    fading = math.exp((1 - threshold) / scale)
-    return max(1 / scale - math.log(pool_probability), math.log1p(fading / (2 - fading)))
-
-
-def log_tight_selection_ratio(threshold: int, scale: float, pool_probability: float) -> float:
-    """ln α without the slack of the paper's Eq. (5), which forgets that the query may also be missing without the user.
-
-    The exclusion ratio is (1 - ½p_g·e^(-K/b)) / (1 - ½e^((1-K)/b)). With p_g = 1 both events belong to one Laplace
-    mechanism, so it never exceeds e^(1/b): the paper's turning points in b are an artefact of the loose bound.
-    """
-    missing_without = math.log1p(-pool_probability * math.exp(-threshold / scale) / 2)
-    missing_with = math.log1p(-math.exp((1 - threshold) / scale) / 2)
-    return max(1 / scale - math.log(pool_probability), missing_without - missing_with)
-
-
-def turning_point(threshold: int, pool_probability: float = 1.0) -> float:
-    """The scale b at which the two terms of the paper's α meet: where its ε is least. Not a setting to tune to.
-
-    Left of it e^(1/b)/p_g is the larger and falls with b; right of it the other is the larger and grows with b.
-    """
-    low, high = 1e-3, 1e9
-    for _ in range(200):
-        middle = math.sqrt(low * high)
-        first_term_wins = log_selection_ratio(threshold, middle, pool_probability) <= 1 / middle - math.log(
-            pool_probability
-        )
-        low, high = (middle, high) if first_term_wins else (low, middle)
-    return high
-
-
 def paper(parameters: SafelogParameters) -> Guarantee:
     """Theorem 1 to the letter: what the paper claims. Nothing finite is proven end to end (gaps G1 to G3)."""
     queries, clicks = parameters.queries_per_user, parameters.clicks_per_user
     scale, pool_probability = float(parameters.selection_scale), float(parameters.pool_probability)
     log_alpha = log_selection_ratio(parameters.threshold, scale, pool_probability)
     log_tight = log_tight_selection_ratio(parameters.threshold, scale, pool_probability)
+    turning = turning_point(parameters.threshold, pool_probability)
     counts_cost = Fraction(0) if parameters.query_scale is None else queries / parameters.query_scale
     parts = [
         Part(
@@ -122,15 +93,13 @@ def paper(parameters: SafelogParameters) -> Guarantee:
             "log_alpha": log_alpha,
             "log_alpha_tight": log_tight,
             "epsilon_with_tight_alpha": float(claimed.epsilon) + queries * (log_tight - log_alpha),
-            "turning_point_scale": turning_point(parameters.threshold, pool_probability),
+            **({} if turning is None else {"turning_point_scale": turning}),
         },
     )
 
 
 def sound(parameters: SafelogParameters) -> Guarantee:
     """The release that may be published: pure ε where delta is 0, else a public pool plus a stability threshold."""
-    from qlog_assets.privacy.histogram import stability_threshold
-
     pure = parameters.delta == 0
     noise = [Noise(parameters.queries_per_user, parameters.selection_scale)]
     losses = [counting_loss(parameters.queries_per_user, parameters.selection_scale, parameters.selection_delta)]
@@ -146,14 +115,15 @@ def sound(parameters: SafelogParameters) -> Guarantee:
         names.append("clicks")
         noise.append(Noise(parameters.clicks_per_user, parameters.click_scale))
         losses.append(counting_loss(parameters.clicks_per_user, parameters.click_scale, parameters.click_delta))
-        thresholds["clicks"] = parameters.click_threshold
         sentences.append(
             "Distinct (query, url) pairs a user: c_f/b_c."
             + (" Urls from a public list only." if pure else " δ_c pays for pairs that only the user holds.")
         )
         if not pure:
             least = stability_threshold(parameters.clicks_per_user, parameters.click_scale, parameters.click_delta)
-            thresholds["clicks"] = max(parameters.click_threshold, least)
+            thresholds["clicks"] = max(parameters.click_threshold or 1, least)
+        elif parameters.click_threshold is not None:
+            thresholds["clicks"] = parameters.click_threshold
     if parameters.transition_scale is not None:
         names.append("transitions")
         noise.append(Noise(parameters.transitions_per_user, parameters.transition_scale))
@@ -177,7 +147,7 @@ def sound(parameters: SafelogParameters) -> Guarantee:
         ),
         gaps=(),
         paper=PAPER,
-        sentence=plain_words(total, pure),
+        sentence=pure_words(total) if pure else approximate_words(total),
         formula=(
             "ε = q_f/b + c_f/b_c + (q_f - 1)/b_t;  "
             + ("δ = 0" if pure else "δ = δ_q + δ_c;  outside the pool: least T with m·p ≤ δ and p ≤ 1 - e^(-1/b)")
@@ -189,9 +159,9 @@ def sound(parameters: SafelogParameters) -> Guarantee:
     )
 
 
-def plain_words(loss: PrivacyLoss, pure: bool) -> str:
-    """The guarantee as a sentence for somebody who does not read formulas."""
-    words = f"Whether any one user is in the log changes the odds of any published result by at most {factor(loss)}"
-    if pure:
-        return f"{words}, without exception; only queries and urls from public lists can appear."
-    return f"{words}, but for a probability of at most {float(loss.delta):.3g}."
+def pure_words(loss: PrivacyLoss) -> str:
+    """A pure guarantee as a sentence for somebody who does not read formulas."""
+    return (
+        f"Whether any one user is in the log changes the odds of any published result by at most {factor(loss)}, "
+        "without exception; only queries and urls from public lists can appear."
+    )

@@ -151,3 +151,11 @@ def factor(loss: PrivacyLoss) -> str:
     """e^ε in words, such as `a factor of 12.2 (e^2.5)`; beyond what a person can picture only the exponent."""
     epsilon = float(loss.epsilon)
     return f"a factor of {math.exp(epsilon):.3g} (e^{epsilon:.4g})" if epsilon < 20 else f"a factor of e^{epsilon:.4g}"
+
+
+def approximate_words(loss: PrivacyLoss) -> str:
+    """An (ε, δ) guarantee as a sentence for somebody who does not read formulas."""
+    return (
+        f"Whether any one user is in the log changes the odds of any published result by at most {factor(loss)}, "
+        f"but for a probability of at most {float(loss.delta):.3g}."
+    )
