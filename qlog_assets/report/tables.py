@@ -1,0 +1,169 @@
+"""Writes a released table as Parquet and CSV, the same bytes for the same rows. Layouts, order and escaping live here.
+
+What may be in the rows is the door's business; this module gets a table that is about to be public and neither draws,
+counts nor suppresses anything.
+"""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from qlog_assets.privacy.errors import QlogError
+
+# A spreadsheet takes a cell that starts with one of these for a formula and runs it. The apostrophe is among them so
+# that the rule can be undone: a reader drops the first apostrophe of a cell that has one, and has the text back.
+FORMULA_STARTS = "=+-@\t\r\n'"
+CSV_NOTE = (
+    "In the CSV file a text that begins with = + - @ ' or a control character has an apostrophe in front, so that a "
+    "spreadsheet does not run it; drop one leading apostrophe to get the text back. The Parquet file has it unchanged."
+)
+# One row group of this many rows: a release is far smaller, and a fixed number keeps the bytes fixed.
+ROW_GROUP_ROWS = 1 << 20
+ROWS_AT_ONCE = 1 << 16
+
+TYPES = {"text": pa.string(), "integer": pa.int64()}
+
+
+class TableError(QlogError):
+    """A table that is not what its layout says, and so is not written."""
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column as the manifest describes it: `text` or `integer`, and what it holds in words."""
+
+    name: str
+    type: str
+    description: str
+
+
+@dataclass(frozen=True)
+class TableLayout:
+    """A released table: its columns in order, and which of them is the noisy count; all others are its key."""
+
+    name: str
+    columns: tuple[Column, ...]
+    count: str = "users"
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        return tuple(column.name for column in self.columns if column.name != self.count)
+
+    @property
+    def schema(self) -> pa.Schema:
+        return pa.schema([pa.field(column.name, TYPES[column.type], nullable=False) for column in self.columns])
+
+
+@dataclass(frozen=True)
+class PublishedFile:
+    """A file of a release: its name in the release's directory, checksum and size."""
+
+    path: str
+    sha256: str
+    bytes: int
+
+
+_USERS = "Noisy number of different users of the month, after the limits on what one user adds."
+_QUERY = "A search query, normalised: Unicode NFKC, case folded, single spaces."
+
+QUERIES = TableLayout(
+    "queries",
+    (
+        Column("query", "text", _QUERY),
+        Column("users", "integer", f"{_USERS} Who typed the query."),
+    ),
+)
+CLICKS = TableLayout(
+    "clicks",
+    (
+        Column("query", "text", "A query of the table of queries."),
+        Column("url", "text", "The address that was clicked among the results of the query."),
+        Column("users", "integer", f"{_USERS} Who clicked the address after the query."),
+    ),
+)
+TRANSITIONS = TableLayout(
+    "transitions",
+    (
+        Column("query", "text", "A query of the table of queries."),
+        Column("next_query", "text", "The query that followed it in the same session; another one of the same table."),
+        Column("users", "integer", f"{_USERS} Who typed the second query right after the first."),
+    ),
+)
+LAYOUTS = {layout.name: layout for layout in (QUERIES, CLICKS, TRANSITIONS)}
+
+
+def in_public_order(table: pa.Table, layout: TableLayout) -> pa.Table:
+    """The rows by noisy count, largest first, then by the bytes of the key: an order that tells nothing more."""
+    return table.take(pc.sort_indices(table, sort_keys=_order(layout)))
+
+
+def rows_out_of_order(table: pa.Table, layout: TableLayout) -> int:
+    """How many rows do not come after the row before them. A repeated key counts: no order puts it anywhere."""
+    if table.num_rows < 2:
+        return 0
+    later = np.zeros(table.num_rows - 1, dtype=bool)
+    tied = np.ones(table.num_rows - 1, dtype=bool)
+    for name, direction in _order(layout):
+        column = table.column(name).combine_chunks()
+        before, after = column[:-1], column[1:]
+        if direction == "descending":
+            before, after = after, before
+        later |= tied & pc.less(before, after).to_numpy(zero_copy_only=False)
+        tied &= pc.equal(before, after).to_numpy(zero_copy_only=False)
+    return int(np.count_nonzero(~later))
+
+
+def write_table(table: pa.Table, layout: TableLayout, directory: Path) -> dict[str, PublishedFile]:
+    """Write `<name>.parquet` and `<name>.csv`; the same rows always give the same bytes."""
+    if tuple(table.column_names) != tuple(column.name for column in layout.columns):
+        raise TableError(f"{layout.name}: its columns are not {', '.join(layout.schema.names)}")
+    if any(column.null_count for column in table.columns):
+        raise TableError(f"{layout.name}: a released table holds no nulls")
+    # One chunk, this schema and no metadata: how a table was put together does not show in the file.
+    plain = table.cast(layout.schema).replace_schema_metadata(None).combine_chunks()
+    if rows_out_of_order(plain, layout):
+        raise TableError(f"{layout.name}: its rows are not in public order")
+    parquet, text = directory / f"{layout.name}.parquet", directory / f"{layout.name}.csv"
+    pq.write_table(plain, parquet, compression="zstd", compression_level=3, row_group_size=ROW_GROUP_ROWS)
+    _write_csv(plain, text)
+    return {"parquet": published(parquet), "csv": published(text)}
+
+
+def published(path: Path) -> PublishedFile:
+    """The checksum and size of a file that is about to be public."""
+    with path.open("rb") as stream:
+        checksum = hashlib.file_digest(stream, "sha256").hexdigest()
+    return PublishedFile(path.name, checksum, path.stat().st_size)
+
+
+def escape_formulas(column: pa.Array) -> pa.Array:
+    """The texts of a column as CSV cells: an apostrophe before what a spreadsheet would run."""
+    starts = pc.utf8_slice_codeunits(column, 0, 1)
+    runs = pc.is_in(starts, value_set=pa.array(list(FORMULA_STARTS)))
+    return pc.if_else(runs, pc.binary_join_element_wise("'", column, ""), column)
+
+
+def _write_csv(table: pa.Table, path: Path) -> None:
+    """Comma, quotes around every text, newline, UTF-8. A quoted text stays whole where `;` separates cells, too."""
+    with path.open("w", encoding="utf-8", newline="") as stream:
+        writer = csv.writer(stream, quoting=csv.QUOTE_NONNUMERIC, lineterminator="\n")
+        writer.writerow(table.column_names)
+        for batch in table.to_batches(max_chunksize=ROWS_AT_ONCE):
+            cells: list[list[Any]] = [
+                (escape_formulas(column) if pa.types.is_string(column.type) else column).to_pylist()
+                for column in batch.columns
+            ]
+            writer.writerows(zip(*cells, strict=True))
+
+
+def _order(layout: TableLayout) -> list[tuple[str, str]]:
+    return [(layout.count, "descending"), *((key, "ascending") for key in layout.keys)]
