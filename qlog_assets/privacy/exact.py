@@ -109,12 +109,12 @@ def laplace_threshold(scale: Fraction, probability: Fraction) -> int:
 def binomial(source: RandomSource, trials: int, success: Probability) -> int:
     """N ~ Binomial(trials, success), by inversion with brackets that tighten until they decide.
 
-    Weights w(k) = P[N = k]/P[N = mode] follow w(k+1)/w(k) = (trials-k)/(k+1)·odds from the mode outwards, each bracketed;
-    beyond the last one the ratios only fall, so the rest is at most w·r/(1-r). N is the least k whose cumulative weight
-    exceeds U times the total, U uniform. When the brackets leave two candidates, bits are added to the same U and
-    everything is bracketed again at that precision, so the statistical error is zero if `success` can be bracketed
-    without end (a function), or is the given rational exactly; the 2**-128 that PRIVACY 7 allows is not used.
-    Time grows with the standard deviation: 0.02 s where it is 400, a second where it is 10,000.
+    Weights w(k) = P[N = k]/P[N = mode] follow w(k+1)/w(k) = (trials-k)/(k+1)·odds from the mode outwards, each
+    bracketed; beyond the last one the ratios only fall, so the rest is at most w·r/(1-r). N is the least k whose
+    cumulative weight exceeds U times the total, U uniform. When the brackets leave two candidates, bits are added to
+    the same U and everything is bracketed again, so N is what the infinite U gives: the statistical error is zero,
+    where 2**-128 would be allowed. `success` is the exact rational, or a function that brackets it ever closer.
+    Time grows with the standard deviation: 0.02 s where it is 400, half a second where it is 10,000.
     """
     if trials < 0:
         raise ParameterError("a number of trials is zero or more")
@@ -149,7 +149,8 @@ def _invert_binomial(trials: int, success: Bracket, precision: int, prefix: int,
     mode = min(trials, (trials + 1) * success[0] >> precision)
     odds = divide(success, complement, precision)
     above, rest_above = _weights(trials - mode, mode + 1, odds, precision, bits)
-    below, rest_below = [], 0
+    below: list[Bracket] = []
+    rest_below = 0
     if mode:
         odds = divide(complement, success, precision)
         below, rest_below = _weights(mode, trials - mode + 1, odds, precision, bits)

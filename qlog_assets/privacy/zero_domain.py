@@ -22,7 +22,7 @@ LARGEST_DOMAIN = 10**12
 # What a release may hold: 16 bytes a cell, so 3.2 GB. A domain that would print more needs a higher threshold.
 LARGEST_EXPECTED_CELLS = 200_000_000
 # Above this share of passing cells it is quicker to give every zero cell its noise than to choose some. The share
-# depends on scale and threshold only, so the choice tells nothing, and the work stays within four draws a released cell.
+# depends on scale and threshold only, so the choice tells nothing; the work stays within four draws a released cell.
 DENSE_SHARE = Fraction(1, 4)
 
 
@@ -100,7 +100,7 @@ def _sorted_distinct(values: np.ndarray) -> np.ndarray:
 
 
 def _outside(support: np.ndarray, ranks: np.ndarray) -> np.ndarray:
-    """The cell of each sorted rank among the cells outside `support`: the rank, moved up by the support cells before it.
+    """The cells whose sorted ranks among those outside `support` are given: a rank moves up by the support before it.
 
     The i-th support cell has support[i] - i zero cells before it, so it lies before the zero cell of rank r exactly
     when support[i] - i ≤ r: it moves up every rank from the first such r on.
