@@ -1,10 +1,10 @@
 """How privacy losses add up: exactly inside one release, adaptively across releases. Arithmetic only, no ledger.
 
 Inside one release the parameters are fixed before anything is drawn, so the exact law of the privacy loss may be used.
-Across releases the next parameters may depend on what the last release showed; there only two rules are offered, both
-proven for that case: the plain sum of ε and δ (Rogers, Roth, Ullman, Vadhan 2016) and the zCDP filter, which sums ρ and
-δ and converts once at a δ set aside for it (Whitehouse, Ramdas, Rogers, Wu 2023). Summing privacy loss distributions of
-adaptively chosen releases is not valid, which is why no filter here does it.
+Across releases the next parameters may depend on what the last release showed. Two rules are proven for that case: the
+plain sum of ε and δ (Rogers, Roth, Ullman, Vadhan 2016), and the zCDP filter, which sums ρ and δ and converts once at
+a δ set aside for it (Whitehouse, Ramdas, Rogers, Wu 2023). The conversions are here; `ledger_budget` keeps the running
+total. Adding up privacy loss distributions of adaptively chosen releases is not valid, so nothing here offers it.
 
 Every float here errs upwards in ε and δ and downwards in ρ left to spend: a loss is never under-reported.
 """
@@ -15,7 +15,6 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,33 +40,6 @@ class Noise:
     def __post_init__(self) -> None:
         if self.counts < 0 or self.scale <= 0:
             raise ParameterError("noise needs a count of at least 0 and a scale above 0")
-
-
-@dataclass(frozen=True)
-class Charge:
-    """What one release asks of a budget. Without a ρ of its own, ε²/2 is used ((ε, δ)-DP is δ-approximately that)."""
-
-    epsilon: Fraction
-    delta: Fraction = Fraction(0)
-    rho: Fraction | None = None
-
-    def __post_init__(self) -> None:
-        if self.epsilon < 0 or not 0 <= self.delta < 1 or (self.rho is not None and self.rho < 0):
-            raise ParameterError("a charge needs epsilon >= 0, 0 <= delta < 1 and rho >= 0")
-
-    @property
-    def concentrated(self) -> Fraction:
-        """The ρ this charge spends under the zCDP filter: its own, or that of its ε, whichever is less."""
-        pure = pure_rho(self.epsilon)
-        return pure if self.rho is None else min(self.rho, pure)
-
-
-def basic_sum(charges: Iterable[Charge]) -> tuple[Fraction, Fraction]:
-    """Basic composition: ε and δ add up, exactly, also where each release was chosen after seeing the ones before."""
-    epsilon, delta = Fraction(0), Fraction(0)
-    for charge in charges:
-        epsilon, delta = epsilon + charge.epsilon, delta + charge.delta
-    return epsilon, delta
 
 
 # Inside one release ---------------------------------------------------------------------------------------------------
@@ -252,68 +224,6 @@ def zcdp_rho(epsilon: Fraction | float, delta: Fraction | float) -> Fraction:
             break
         low, high = (middle, high) if zcdp_epsilon(middle, delta) <= most else (low, middle)
     return Fraction(low)
-
-
-# Across releases ------------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class BasicFilter:
-    """A budget (ε, δ) that adaptively chosen releases spend by plain addition. Exact: no float is compared."""
-
-    epsilon: Fraction
-    delta: Fraction
-
-    def fits(self, spent: Iterable[Charge], charge: Charge) -> bool:
-        """Whether the next charge still fits, given everything spent or reserved so far."""
-        epsilon, delta = basic_sum([*spent, charge])
-        return epsilon <= self.epsilon and delta <= self.delta
-
-    def left(self, spent: Iterable[Charge]) -> tuple[Fraction, Fraction]:
-        """What is left of ε and δ, never below 0."""
-        epsilon, delta = basic_sum(spent)
-        return max(Fraction(0), self.epsilon - epsilon), max(Fraction(0), self.delta - delta)
-
-
-@dataclass(frozen=True)
-class ZcdpFilter:
-    """A budget (ε, δ) that adaptively chosen releases spend as approximate zCDP.
-
-    ρ and the charges' δ are summed exactly; `reserved_delta` is set aside for the one conversion at the end:
-    δ-approximate ρ-zCDP with δ <= delta - reserved_delta is (ε, delta)-DP for ρ up to `rho`.
-    """
-
-    epsilon: Fraction
-    delta: Fraction
-    reserved_delta: Fraction
-
-    def __post_init__(self) -> None:
-        if not 0 < self.reserved_delta <= self.delta < 1:
-            raise ParameterError("a zCDP budget sets aside a delta above 0 and at most its own")
-
-    @cached_property
-    def rho(self) -> Fraction:
-        """The ρ this budget holds, rounded down."""
-        return zcdp_rho(self.epsilon, self.reserved_delta)
-
-    def fits(self, spent: Iterable[Charge], charge: Charge) -> bool:
-        """Whether the next charge still fits, given everything spent or reserved so far."""
-        charges = [*spent, charge]
-        return (
-            sum((item.concentrated for item in charges), Fraction(0)) <= self.rho
-            and basic_sum(charges)[1] <= self.delta - self.reserved_delta
-        )
-
-    def left(self, spent: Iterable[Charge]) -> tuple[Fraction, Fraction]:
-        """What is left of ρ and δ, never below 0."""
-        charges = list(spent)
-        rho = sum((item.concentrated for item in charges), Fraction(0))
-        delta = self.delta - self.reserved_delta - basic_sum(charges)[1]
-        return max(Fraction(0), self.rho - rho), max(Fraction(0), delta)
-
-    def spent_epsilon(self, spent: Iterable[Charge]) -> float:
-        """The ε that the charges so far amount to at the reserved δ, for a report."""
-        return zcdp_epsilon(sum((item.concentrated for item in spent), Fraction(0)), self.reserved_delta)
 
 
 def rounded_up(value: Fraction) -> float:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
-from qlog_assets.privacy.composition import Noise
+from qlog_assets.privacy.composition import Noise, release_loss
 from qlog_assets.privacy.errors import ParameterError
 
 USER = "user"
@@ -103,13 +103,27 @@ class Guarantee:
     noise: tuple[Noise, ...] = ()
     """The two-sided geometric counts of a sound release, for the exact accountant. Empty where it does not apply."""
 
+    def accounted(self, accounting_delta: Fraction | None = None) -> PrivacyLoss | None:
+        """The same release by exact accounting of its noise: a smaller ε for some more δ. None where there is no gain.
+
+        Valid inside one release, whose parameters are fixed; across releases the ledger adds `proven` or ρ instead.
+        By default the accountant takes as much δ as the release has, or a billionth where it has none.
+        """
+        if self.proven is None or not self.noise:
+            return None
+        stability = Fraction(self.proven.delta)
+        epsilon, delta = release_loss(self.noise, stability, accounting_delta or stability or Fraction(1, 10**9))
+        return PrivacyLoss(epsilon, delta, self.proven.rho) if epsilon < self.proven.epsilon else None
+
     def as_json(self) -> dict[str, Any]:
         """The contract of `qlog guarantee --json`; scripts rely on these keys."""
+        accounted = self.accounted()
         return {
             "mechanism": self.mechanism,
             "variant": self.variant,
             "claimed": None if self.claimed is None else self.claimed.as_json(),
             "proven": None if self.proven is None else self.proven.as_json(),
+            "accounted": None if accounted is None else accounted.as_json(),
             "parts": [part.as_json() for part in self.parts],
             "gaps": list(self.gaps),
             "assumptions": list(self.assumptions),
