@@ -11,7 +11,7 @@ import hashlib
 from collections.abc import Iterator, Sequence
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import duckdb
 import numpy as np
@@ -20,6 +20,9 @@ import pyarrow as pa
 from qlog_assets.resources import resource_dir
 from qlog_assets.settings import Settings
 from qlog_assets.warehouse import TableFacts, Warehouse, file_checksum
+
+if TYPE_CHECKING:
+    import pandas
 
 # Zstandard at its lowest level: on the synthetic log, files a third smaller than Snappy's at the same speed.
 PARQUET = "FORMAT parquet, COMPRESSION zstd, COMPRESSION_LEVEL 1, ROW_GROUP_SIZE 122880"
@@ -71,6 +74,10 @@ class Engine:
         listed = ", ".join("'" + str(path).replace("'", "''") + "'" for path in files)
         self.connection.execute(f"CREATE OR REPLACE TEMP VIEW {name} AS SELECT * FROM read_parquet([{listed}])")
 
+    def statement_view(self, name: str) -> None:
+        """Name what `sql/<name>.sql` selects, to be computed where it is read."""
+        self.connection.execute(f"CREATE OR REPLACE TEMP VIEW {name} AS {statement(name)}")
+
     def numbered_view(self, name: str, files: Sequence[Path]) -> None:
         """Name one Parquet file with the column file_row_number, for statements that go back to rows by number."""
         (path,) = files
@@ -95,6 +102,10 @@ class Engine:
     def arrow(self, name: str, **parameters: Any) -> pa.Table:
         return self.run(name, **parameters).to_arrow_table()
 
+    def frame(self, name: str, **parameters: Any) -> pandas.DataFrame:
+        """A small answer, such as a row of counts, for the expectations."""
+        return self.run(name, **parameters).df()
+
     def arrays(self, name: str, **parameters: Any) -> dict[str, np.ndarray]:
         return self.run(name, **parameters).fetchnumpy()
 
@@ -104,15 +115,15 @@ class Engine:
         columns = [column[0] for column in result.description]
         return dict(zip(columns, result.fetchone() or (), strict=True))
 
-    def write(
-        self, name: str, path: Path, *, digest: str | None = None, **parameters: Any
-    ) -> TableFacts:
+    def write(self, name: str, path: Path, *, digest: str | None = None, **parameters: Any) -> TableFacts:
         """Write what `sql/<name>.sql` selects to one Parquet file; `digest` names the statement of its content digest."""
-        self.connection.execute(f"COPY ({statement(name)}) TO '{path}' ({PARQUET})", parameters)
-        return self.facts([path], digest=digest)
+        escaped = str(path).replace("'", "''")
+        self.connection.execute(f"COPY ({statement(name)}) TO '{escaped}' ({PARQUET})", parameters)
+        return self.facts(path.parent, [path], digest=digest)
 
-    def facts(self, files: Sequence[Path], *, digest: str | None = None) -> TableFacts:
+    def facts(self, root: Path, files: Sequence[Path], *, digest: str | None = None) -> TableFacts:
+        """The facts of a table that was just written to some files below `root`."""
         self.view("written", files)
         rows = int(self.connection.execute("SELECT count(*) FROM written").fetchall()[0][0])
         content = str(self.row(digest)["digest"]) if digest else None
-        return TableFacts(rows, {path.name: file_checksum(path) for path in files}, content)
+        return TableFacts(rows, {str(path.relative_to(root)): file_checksum(path) for path in files}, content)

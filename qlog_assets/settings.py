@@ -132,9 +132,18 @@ class Policy(Parameters):
         except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
             raise QlogError(f"{path}: not a TOML file: {error}") from None
         try:
-            return cls(**values)
+            policy = cls(**values)
         except ParameterError as error:
             raise QlogError(f"{path}: {error}") from None
+        return policy.relative_to(path.parent)
+
+    def relative_to(self, folder: Path) -> Policy:
+        """This policy with its file names read from the folder of the policy file."""
+        pool = self.pool
+        if pool.path is not None:
+            pool = pool.with_changes(path=folder / pool.path)
+        url_list = None if self.url_list is None else folder / self.url_list
+        return self.with_changes(pool=pool, url_list=url_list)
 
     def with_settings(self, assignments: dict[str, str]) -> Policy:
         """This policy with `key=value` changes from a person: a Safelog parameter by its name, others as section.key.

@@ -49,6 +49,8 @@ class Provenance:
     parameters: dict[str, Any]
     upstream: dict[str, str]
     tables: dict[str, TableFacts] = field(default_factory=dict)
+    measured: dict[str, int] = field(default_factory=dict)
+    """Counts taken while the partition was made that its tables cannot tell, such as the rows read."""
     run_id: str | None = None
     written_at: str = ""
     version: int = PROVENANCE_VERSION
@@ -105,7 +107,7 @@ class Partition:
                     raise WarehouseError(
                         f"{label}: {name} was changed after it was written (checksum differs): materialize it again"
                     )
-        extra = {entry.name for entry in self.path.iterdir()} - known
+        extra = {str(entry.relative_to(self.path)) for entry in self.path.rglob("*") if not entry.is_dir()} - known
         if extra:
             raise WarehouseError(f"{label}: holds {len(extra)} file(s) its provenance does not know: materialize it again")
 
@@ -161,13 +163,14 @@ class Warehouse:
         provenance: Provenance,
         write: Callable[[Path], dict[str, TableFacts]],
         *,
+        measured: Mapping[str, int] | None = None,
         make_current: bool = True,
     ) -> tuple[Partition, bool]:
         """Write a partition whole and point `current` at it; returns it and whether it was written anew.
 
         A partition of the same shape was made by the same code from the same inputs: if its files are intact it is
-        kept as it is. `write` fills a temporary directory and returns the facts of its tables; the rename that
-        follows shows readers all of it or none.
+        kept as it is. `write` fills a temporary directory and returns the facts of its tables, and may fill
+        `measured`; the rename that follows shows readers all of it or none.
         """
         base = self.private / provenance.asset / provenance.month
         base.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -176,7 +179,8 @@ class Warehouse:
         if fresh:
             with temporary_directory(base) as scratch:
                 tables = write(scratch)
-                complete = replace(provenance, tables=tables, written_at=datetime.now(UTC).isoformat("T", "seconds"))
+                now = datetime.now(UTC).isoformat("T", "seconds")
+                complete = replace(provenance, tables=tables, measured=dict(measured or {}), written_at=now)
                 write_private(scratch / "provenance.json", canonical_json(asdict(complete)))
                 seal(scratch)
                 replace_directory(scratch, target)

@@ -1,4 +1,4 @@
--- One row a click: the rows of the log that name a url.
+-- One row a click, by user and time: the rows of the log that name a url (url <> '' leaves nulls out, too).
 SELECT
     "user",
     query,
@@ -6,5 +6,5 @@ SELECT
     "time",
     "rank"
 FROM normalised_log
-WHERE url IS NOT NULL
+WHERE url <> '' AND query NOT IN ('', '-')
 ORDER BY "user", "time"

@@ -53,6 +53,9 @@ class PolicyResource(dg.ConfigurableResource["PolicyResource"]):
     """The policy as the launchpad shows it: the policy file's parameters, which a run may change."""
 
     safelog: SafelogConfig = SafelogConfig()  # type: ignore[valid-type]
+    settings: dict[str, str] = Field(
+        default={}, description="Other settings of the policy, such as pool.kind or url_list, as the command line's --set"
+    )
 
     @classmethod
     def showing(cls, policy: Policy) -> PolicyResource:
@@ -62,7 +65,8 @@ class PolicyResource(dg.ConfigurableResource["PolicyResource"]):
     def chosen(self) -> Policy:
         """The policy file with what this run changed."""
         policy = Policy.load(Settings.from_environment().policy_file)
-        return policy.with_changes(safelog=SafelogParameters(**dict(self.safelog)))
+        launched = policy.with_changes(safelog=SafelogParameters(**dict(self.safelog)))
+        return launched.with_settings(self.settings)
 
 
 class WarehouseResource(dg.ConfigurableResource[Warehouse]):

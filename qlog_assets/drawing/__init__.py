@@ -17,32 +17,29 @@ from qlog_assets.engine import Engine
 from qlog_assets.privacy.errors import ParameterError
 from qlog_assets.privacy.parameters import Parameters
 from qlog_assets.privacy.randomness import RandomSource
+from qlog_assets.report.tables import TableLayout
 from qlog_assets.settings import Policy
 from qlog_assets.warehouse import Partition
 
 
 @dataclass(frozen=True)
-class ReleasedTable:
-    """A table that a release holds: its columns with their meaning, in order. The last one is the noisy count."""
+class DrawnTable:
+    """A drawn table before publication, in public order: by noisy count and key, so that order tells nothing."""
 
-    name: str
-    columns: Mapping[str, str]
-    suite: str
-
-    @property
-    def text_columns(self) -> tuple[str, ...]:
-        return tuple(self.columns)[:-1]
+    rows: pa.Table
+    threshold: int
+    """The least noisy count a row may have."""
+    threshold_outside_pool: int | None = None
+    """The least noisy count of a row whose text is not public, where that is another one."""
 
 
 @dataclass(frozen=True)
-class DrawnTable:
-    """A drawn table before publication: the released columns, and for each row whether its texts are all public."""
+class Drawn:
+    """Everything a mechanism drew for one release."""
 
-    rows: pa.Table
-    public: pa.ChunkedArray | pa.Array
-    threshold: int
-    expected_fakes: float | None = None
-    """How many rows nobody's data caused, on average; a public fact of the parameters. None where it does not apply."""
+    tables: dict[str, DrawnTable]
+    public_texts: pa.Array
+    """The released texts that were public before anything was drawn: pool queries, listed urls."""
 
 
 @dataclass(frozen=True)
@@ -55,9 +52,9 @@ class MechanismEntry:
     """Assets whose current partitions of the month the mechanism reads; the first one is what limits are checked on."""
     public_inputs: tuple[str, ...]
     """Assets that are public material (a pool, a url list); not by month."""
-    tables: tuple[ReleasedTable, ...]
+    tables: tuple[TableLayout, ...]
     parameters: Callable[[Policy], Parameters]
-    draw: Callable[[Engine, Mapping[str, Partition], Any, RandomSource], dict[str, DrawnTable]]
+    draw: Callable[[Engine, Mapping[str, Partition], Any, RandomSource], Drawn]
     sources: tuple[str, ...] = field(default=())
     """Files, from the project's root, whose text decides the law of the output; a test pins `version` to their digest."""
 

@@ -6,8 +6,7 @@ user moves at most that many counts by one each. Queries inside a fixed public p
 them or not and tested against K; queries outside it only where somebody typed them, against the stability threshold.
 Clicks and transitions are then drawn for the queries just released, which are public by then: the three budgets add up.
 
-`draw_paper` is Algorithm 1 as printed. It claims Theorem 1, has the gaps that PRIVACY 2.3 lists, and never passes the
-door.
+Algorithm 1 as the paper prints it is `safelog_paper.py`.
 """
 
 from __future__ import annotations

@@ -1,0 +1,106 @@
+"""Jobs, the monthly schedule and the landing sensor. A sensor ingests and never releases."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Iterator
+
+import dagster as dg
+from dagster._core.definitions.unresolved_asset_job_definition import UnresolvedAssetJobDefinition
+
+from qlog_assets.assets.resources import BATCHES, WarehouseResource
+from qlog_assets.ingest import batch_of, landed_files
+from qlog_assets.privacy.errors import QlogError
+from qlog_assets.runs import EVENTS_LOGGER
+
+SAFELOG_CHAIN = (
+    "raw_log",
+    "cleaned_log",
+    "capped_log",
+    "pool_augmented",
+    "selected",
+    "released_queries",
+    "released_clicks",
+    "released_transitions",
+)
+LANDING_POLL_SECONDS = 60
+
+
+def ingest_job() -> UnresolvedAssetJobDefinition:
+    return dg.define_asset_job(
+        "ingest",
+        selection=dg.AssetSelection.assets("rejected_log"),
+        description="Reads one landing file once: its accepted rows by month, its rejected rows with reasons.",
+    )
+
+
+def safelog_release_job() -> UnresolvedAssetJobDefinition:
+    return dg.define_asset_job(
+        "safelog_release",
+        selection=dg.AssetSelection.assets(*SAFELOG_CHAIN),
+        description="From the month's raw log to its Safelog release, through every check and the door.",
+    )
+
+
+def safelog_simulation_job() -> UnresolvedAssetJobDefinition:
+    return dg.define_asset_job(
+        "safelog_simulation",
+        selection=dg.AssetSelection.assets("simulated_safelog"),
+        description="A seeded Safelog draw of a month for studies: private, never charged.",
+    )
+
+
+def monthly_schedule(job: UnresolvedAssetJobDefinition) -> dg.ScheduleDefinition:
+    """On the second of each month, at night, the month that ended: late files of the first day are in by then."""
+    return dg.build_schedule_from_partitioned_job(  # type: ignore[return-value]
+        job, name="safelog_monthly", day_of_month=2, hour_of_day=3, default_status=dg.DefaultScheduleStatus.STOPPED
+    )
+
+
+def landing_sensor() -> dg.SensorDefinition:
+    """Asks for an ingest of every landing file that was not there at the last look."""
+
+    @dg.sensor(
+        name="landing_files",
+        job_name="ingest",
+        minimum_interval_seconds=LANDING_POLL_SECONDS,
+        default_status=dg.DefaultSensorStatus.STOPPED,
+        description="Notices new files in landing/<format>/ and ingests them. It never releases anything.",
+    )
+    def landing_files(context: dg.SensorEvaluationContext, warehouse: WarehouseResource) -> dg.SensorResult:
+        seen: dict[str, list[int]] = json.loads(context.cursor or "{}")
+        requests, keys, now = [], [], dict(seen)
+        for path, format, state in changed_files(warehouse, seen):
+            try:
+                batch = batch_of(path, format)
+            except QlogError as error:
+                context.log.warning(str(error))
+                continue
+            now[path.name] = state
+            keys.append(batch.key)
+            requests.append(dg.RunRequest(run_key=batch.key, partition_key=batch.key))
+        return dg.SensorResult(
+            run_requests=requests,
+            dynamic_partitions_requests=[BATCHES.build_add_request(keys)] if keys else [],
+            cursor=json.dumps(now, sort_keys=True),
+        )
+
+    return landing_files
+
+
+@dg.logger(description="Hands events to the process that runs the job and prints nothing.")
+def events_logger(context: dg.InitLoggerContext) -> logging.Logger:
+    logger = logging.getLogger(EVENTS_LOGGER)
+    logger.setLevel(logging.DEBUG)
+    logger.propagate = False
+    return logger
+
+
+def changed_files(warehouse: WarehouseResource, seen: dict[str, list[int]]) -> Iterator[tuple]:
+    """Landing files that are new or have another size or time than at the last look."""
+    for path, format in landed_files(warehouse.open()):
+        facts = path.stat()
+        state = [facts.st_size, facts.st_mtime_ns]
+        if seen.get(path.name) != state:
+            yield path, format, state

@@ -1,0 +1,111 @@
+"""The stages between raw log and draw, as functions: each writes one partition with its provenance.
+
+Assets call these and add what Dagster wants to know; studies call them too. Statements are in `sql/`, parameters come
+with the policy, and what a stage depends on is what its provenance says.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from qlog_assets.engine import Engine, statement_version
+from qlog_assets.inspection import CAPPED_TABLES, CLEANED_TABLES, view_tables
+from qlog_assets.months import Month
+from qlog_assets.privacy.parameters import SafelogParameters
+from qlog_assets.settings import Policy
+from qlog_assets.sources.normalise import install_macros, make_normalised, normalise_url
+from qlog_assets.warehouse import Partition, TableFacts, Warehouse, describe
+
+SESSION_GAP_MINUTES = 30
+"""A user's searches further apart belong to different sessions. 30 minutes is what the session literature uses."""
+
+CLEANED_VERSION = "1." + statement_version(
+    "normalise_ascii", "normalise_url_ascii", "normalised_log", "cleaned_queries", "cleaned_clicks"
+)
+CAPPED_VERSION = "1." + statement_version(*(f"capped_{table}" for table in CAPPED_TABLES))
+AUGMENTED_VERSION = "1." + statement_version("pool_augmented")
+
+
+@dataclass(frozen=True)
+class Chain:
+    """Where the stages run: one warehouse, one engine, on behalf of one run."""
+
+    warehouse: Warehouse
+    engine: Engine
+    run_id: str | None = None
+    make_current: bool = True
+    """Whether `current` moves to what is built. A study builds beside what releases are made from."""
+
+    def clean(self, month: Month, raw: Partition) -> tuple[Partition, bool]:
+        """cleaned_log: normalised texts, searches and clicks told apart."""
+        provenance = describe(
+            "cleaned_log", month, code_version=CLEANED_VERSION, parameters={}, upstream={"raw_log": raw}, run_id=self.run_id
+        )
+
+        def write(directory: Path) -> dict[str, TableFacts]:
+            self.engine.view("raw_log", raw.files("log"))
+            install_macros(self.engine.connection)
+            make_normalised(self.engine.connection, "raw_log", "query", "normalised_queries")
+            make_normalised(self.engine.connection, "raw_log", "url", "normalised_urls", normalise_url)
+            self.engine.statement_view("normalised_log")
+            return {
+                table: self.engine.write(f"cleaned_{table}", directory / f"{table}.parquet") for table in CLEANED_TABLES
+            }
+
+        return self.warehouse.write_partition(provenance, write, make_current=self.make_current)
+
+    def cap(self, month: Month, cleaned: Partition, chosen: SafelogParameters) -> tuple[Partition, bool]:
+        """capped_log: what each user may contribute, and nothing that any other user decides."""
+        limits = {
+            "queries_per_user": chosen.queries_per_user,
+            "clicks_per_user": chosen.clicks_per_user,
+            "session_gap_minutes": SESSION_GAP_MINUTES,
+        }
+        provenance = describe(
+            "capped_log",
+            month,
+            code_version=CAPPED_VERSION,
+            parameters=limits,
+            upstream={"cleaned_log": cleaned},
+            run_id=self.run_id,
+        )
+        arguments: dict[str, dict[str, Any]] = {
+            "queries": {"queries_per_user": chosen.queries_per_user},
+            "clicks": {"clicks_per_user": chosen.clicks_per_user},
+            "transitions": {
+                "transitions_per_user": chosen.transitions_per_user,
+                "session_gap_minutes": SESSION_GAP_MINUTES,
+            },
+        }
+
+        def write(directory: Path) -> dict[str, TableFacts]:
+            view_tables(self.engine, "cleaned", cleaned, CLEANED_TABLES)
+            return {
+                table: self.engine.write(
+                    f"capped_{table}", directory / f"{table}.parquet", digest=f"digest_capped_{table}", **arguments[table]
+                )
+                for table in CAPPED_TABLES
+            }
+
+        return self.warehouse.write_partition(provenance, write, make_current=self.make_current)
+
+    def augment(self, month: Month, capped: Partition, policy: Policy) -> tuple[Partition, bool]:
+        """pool_augmented: how many users typed each query, and the pool's queries that nobody typed."""
+        from qlog_assets.public_material import build_pool, build_url_list
+
+        pool = build_pool(self, month, policy)
+        upstream: dict[str, Partition | str] = {"capped_log": capped, "pool": pool}
+        if policy.url_list is not None:
+            upstream["url_list"] = build_url_list(self, policy.url_list)
+        provenance = describe(
+            "pool_augmented", month, code_version=AUGMENTED_VERSION, parameters={}, upstream=upstream, run_id=self.run_id
+        )
+
+        def write(directory: Path) -> dict[str, TableFacts]:
+            self.engine.view("capped_queries", capped.files("queries"))
+            self.engine.view("pool", pool.files("queries"))
+            return {"queries": self.engine.write("pool_augmented", directory / "queries.parquet")}
+
+        return self.warehouse.write_partition(provenance, write, make_current=self.make_current)

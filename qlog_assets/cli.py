@@ -1,0 +1,230 @@
+"""`qlog`: a thin face over the same Dagster jobs and the same door. Commands parse, run and print; nothing is decided here.
+
+Every command that answers takes --json; the JSON is a contract. Bad input is one line on standard error and exit code 2.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from qlog_assets.cli_output import Json, console, progress, show, show_table, stderr_line
+from qlog_assets.months import Month
+from qlog_assets.privacy.errors import QlogError
+from qlog_assets.settings import Policy, Settings
+from qlog_assets.warehouse import Warehouse
+
+app = typer.Typer(
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    help="Monthly differentially private releases of a search query log.",
+)
+
+Sets = Annotated[
+    list[str] | None, typer.Option("--set", help="key=value; a parameter by its name, others as section.key; none = off")
+]
+Months = Annotated[list[str], typer.Option("--month", help="YYYY-MM; repeat for several months, which run side by side")]
+
+
+def opened(settings: dict[str, str] | None = None) -> tuple[Warehouse, Policy]:
+    """The warehouse of QLOG_HOME and its policy with what the command line changes."""
+    warehouse = Warehouse(Settings.from_environment())
+    return warehouse, Policy.load(warehouse.settings.policy_file).with_settings(settings or {})
+
+
+def parsed(assignments: list[str] | None) -> dict[str, str]:
+    """The `key=value` words of --set."""
+    values = {}
+    for assignment in assignments or []:
+        key, sign, value = assignment.partition("=")
+        if not sign or not key.strip():
+            raise QlogError(f"--set {assignment!r}: write it as key=value")
+        values[key.strip()] = value.strip()
+    return values
+
+
+@app.command()
+def demo(
+    rows: Annotated[int, typer.Option(help="Rows of the synthetic log")] = 3_000_000,
+    seed: Annotated[int, typer.Option(help="Seed of the synthetic log")] = 1,
+    as_json: Json = False,
+) -> None:
+    """Make a synthetic three-month log and release every month of it. Running it again releases and charges nothing."""
+    from qlog_assets.demo import run_demo
+
+    run_demo(rows, seed, as_json)
+
+
+@app.command()
+def synth(
+    rows: Annotated[int, typer.Argument(help="How many rows, 1,000 to 36,400,000")],
+    seed: Annotated[int, typer.Option(help="The same seed gives the same bytes")] = 1,
+    first: Annotated[str, typer.Option(help="First month")] = "2006-03",
+    last: Annotated[str, typer.Option(help="Last month, included")] = "2006-05",
+    as_json: Json = False,
+) -> None:
+    """Write a synthetic log with the shape of AOL's into the landing zone and ingest it."""
+    from qlog_assets.commands import ingest_files, write_synthetic_log
+
+    warehouse, policy = opened()
+    with progress(as_json) as tell:
+        path = write_synthetic_log(warehouse, rows, seed, Month(first), Month(last), tell)
+        facts = ingest_files(warehouse, policy, [path], "aol", None, tell)
+    show(facts | {"path": str(path)}, as_json, ingest_lines)
+
+
+@app.command()
+def ingest(
+    paths: Annotated[list[Path], typer.Argument(help="Log files")],
+    format: Annotated[str, typer.Option("--format", help="aol, excite or table")],
+    columns: Annotated[Path | None, typer.Option(help="Column map of a table, in TOML: user, query, time, …")] = None,
+    as_json: Json = False,
+) -> None:
+    """Read log files once each and write all their months. A file that was ingested before adds nothing."""
+    from qlog_assets.commands import ingest_files
+
+    warehouse, policy = opened()
+    with progress(as_json) as tell:
+        facts = ingest_files(warehouse, policy, paths, format, columns, tell)
+    show(facts, as_json, ingest_lines)
+
+
+def ingest_lines(facts: dict[str, Any]) -> None:
+    for name in facts["already_ingested"]:
+        console.print(f"{name}: was ingested before; nothing was added")
+    if facts["read"]:
+        reasons = ", ".join(f"{reason} {count:,}" for reason, count in facts["rejected"].items()) or "none"
+        console.print(f"{facts['read']:,} rows read, {facts['accepted']:,} accepted; rejected: {reasons}")
+        console.print("months: " + ", ".join(f"{month} ({rows:,})" for month, rows in facts["months"].items()))
+
+
+@app.command()
+def release(
+    mechanism: Annotated[str, typer.Argument(help="safelog")],
+    month: Months,
+    assignments: Sets = None,
+    again: Annotated[str | None, typer.Option(help="Why one more draw, at one more charge, of a released month")] = None,
+    as_json: Json = False,
+) -> None:
+    """Release months through the door. A month that has this release already is served, not charged."""
+    from qlog_assets.commands import release_months
+
+    settings = parsed(assignments)
+    warehouse, policy = opened(settings)
+    with progress(as_json) as tell:
+        answers = release_months(warehouse, policy, settings, mechanism, [Month(each) for each in month], again, tell)
+    show(answers[0] if len(answers) == 1 else {"releases": answers}, as_json, lambda _: release_table(answers))
+
+
+def release_table(answers: list[dict[str, Any]]) -> None:
+    tables = sorted({name for answer in answers for name in answer["rows"]}, key="queries clicks transitions".find)
+    rows = [
+        [
+            answer["month"],
+            *(f"{answer['rows'].get(name, 0):,}" for name in tables),
+            f"{answer['epsilon']:g}",
+            f"{answer['delta']:g}",
+            "yes" if answer["charged"] else "no: released before",
+            f"{answer['left']['epsilon']:g}",
+            answer["path"],
+        ]
+        for answer in answers
+    ]
+    show_table(["month", *tables, "ε", "δ", "charged", "ε left", "files"], rows)
+
+
+@app.command()
+def simulate(
+    mechanism: Annotated[str, typer.Argument(help="safelog")],
+    month: Annotated[str, typer.Option(help="YYYY-MM")],
+    variant: Annotated[str, typer.Option(help="paper or sound")] = "sound",
+    seed: Annotated[int, typer.Option(help="Seed of the noise")] = 1,
+    assignments: Sets = None,
+    as_json: Json = False,
+) -> None:
+    """Draw with seeded noise into private/studies: for parameters and the papers' variants. Never published or charged."""
+    from qlog_assets.commands import simulate_month
+
+    settings = parsed(assignments)
+    warehouse, _ = opened(settings)
+    with progress(as_json) as tell:
+        facts = simulate_month(warehouse, settings, mechanism, Month(month), variant, seed, tell)
+    show(facts, as_json, simulation_lines)
+
+
+def simulation_lines(facts: dict[str, Any]) -> None:
+    counted = ", ".join(f"{rows:,} {name}" for name, rows in facts["rows"].items())
+    console.print(f"{facts['mechanism']} {facts['variant']} {facts['month']}, seed {facts['seed']}: {counted}")
+    console.print(f"private, not charged: {facts['path']}")
+
+
+@app.command()
+def guarantee(
+    mechanism: Annotated[str, typer.Argument(help="safelog, zealous, sessions, crowd or sanitized")],
+    variant: Annotated[str | None, typer.Option(help="Default: the variant that is released")] = None,
+    assignments: Sets = None,
+    as_json: Json = False,
+) -> None:
+    """What a release would cost and promise, before anything is spent."""
+    from qlog_assets.commands import explain_guarantee
+
+    show(explain_guarantee(mechanism, variant, parsed(assignments)), as_json, guarantee_lines)
+
+
+def guarantee_lines(facts: dict[str, Any]) -> None:
+    def amount(loss: dict[str, float] | None) -> str:
+        return "nothing finite" if loss is None else f"ε = {loss['epsilon']:.6g}, δ = {loss['delta']:.3g}"
+
+    console.print(f"[bold]{facts['mechanism']} {facts['variant']}[/bold]  {facts['formula']}")
+    parts = [[part["name"], amount(part["claimed"]), amount(part["proven"])] for part in facts["parts"]]
+    show_table(
+        ["part", "claimed", "proven"], [*parts, ["all together", amount(facts["claimed"]), amount(facts["proven"])]]
+    )
+    console.print(facts["sentence"])
+    for gap in facts["gaps"]:
+        console.print(f"  gap: {gap}", highlight=False)
+
+
+@app.command("audit-mechanism")
+def audit_mechanism(
+    mechanism: Annotated[str, typer.Argument(help="safelog, zealous, sessions, crowd, sanitized, noise or all")],
+    seed: Annotated[int | None, typer.Option(help="Seed of the runs; fresh noise without one")] = None,
+    as_json: Json = False,
+) -> None:
+    """Attack mechanisms on neighbouring logs and compare what is measured with what they claim."""
+    from qlog_assets.commands import attack_mechanism
+
+    with progress(as_json) as tell:
+        tell(f"attacking {mechanism}")
+        facts = attack_mechanism(mechanism, seed)
+    show(facts, as_json, lambda shown: show_table(shown["columns"], shown["rows"]))
+    if not facts["ok"]:
+        raise typer.Exit(1)
+
+
+def register_accounts() -> None:
+    """The commands about money and memory: ledger, audit, withdraw, forget."""
+    from qlog_assets.cli_accounts import ledger_app, register
+
+    app.add_typer(ledger_app, name="ledger")
+    register(app)
+
+
+register_accounts()
+
+
+def main() -> None:
+    """The entry point: a refusal is one line and exit code 2."""
+    try:
+        app()
+    except QlogError as error:
+        stderr_line(f"qlog: {error}")
+        sys.exit(2)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,53 @@
+"""How the command line talks: tables and progress for people, JSON for scripts."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+Json = Annotated[bool, typer.Option("--json", help="Answer as JSON")]
+
+console = Console(highlight=False, soft_wrap=True)
+
+
+def stderr_line(text: str) -> None:
+    """One line for a person, whatever the width of the terminal."""
+    print(" ".join(text.split()), file=sys.stderr)
+
+
+@contextmanager
+def progress(as_json: bool) -> Iterator[Callable[[str], None]]:
+    """A spinner on standard error that names what is being done; silent for scripts and where nobody looks."""
+    watcher = Console(stderr=True)
+    if as_json or not watcher.is_terminal:
+        yield lambda step: None
+        return
+    with watcher.status("starting") as status:
+        yield lambda step: status.update(step)
+
+
+def show(facts: dict[str, Any], as_json: bool, lines: Callable[[dict[str, Any]], None]) -> None:
+    """Print an answer as JSON, or in words."""
+    if as_json:
+        print(json.dumps(facts, ensure_ascii=False, indent=1, sort_keys=True))
+    else:
+        lines(facts)
+
+
+def show_table(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
+    """A plain table; columns of numbers are aligned right."""
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for number, column in enumerate(columns):
+        cells = [str(row[number]) for row in rows]
+        numeric = bool(cells) and all(cell.replace(",", "").replace(".", "").replace("-", "").isdigit() for cell in cells)
+        table.add_column(column, justify="right" if numeric else "left", overflow="fold")
+    for row in rows:
+        table.add_row(*(str(cell) for cell in row))
+    console.print(table)

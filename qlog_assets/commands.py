@@ -1,0 +1,173 @@
+"""What the commands do: run the jobs, then read the answer back from warehouse and ledger as plain values.
+
+No parsing and no printing (that is `cli.py`), and no decision that a job, the door or the ledger should make.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from qlog_assets.engine import Engine
+from qlog_assets.ingest import batch_counts, batch_of, batches, land
+from qlog_assets.ledger import Ledger
+from qlog_assets.months import Month
+from qlog_assets.privacy.errors import QlogError
+from qlog_assets.runs import RunFailed, Work, dagster_instance, run, run_all
+from qlog_assets.settings import Policy
+from qlog_assets.warehouse import Warehouse
+
+Tell = Callable[[str], None]
+
+
+def write_synthetic_log(
+    warehouse: Warehouse, rows: int, seed: int, first: Month, last: Month, tell: Tell
+) -> Path:
+    """The synthetic log in the landing zone, and the public lists of its world beside the private zones."""
+    from qlog_assets.sources.synthetic import public_queries, site_directory, write_log
+
+    warehouse.make()
+    folder, public = warehouse.landing / "aol", warehouse.home / "public"
+    folder.mkdir(exist_ok=True)
+    public.mkdir(exist_ok=True)
+    for name, lines in (("queries.txt", public_queries), ("urls.txt", site_directory)):
+        if not (public / name).exists():
+            (public / name).write_text("\n".join(lines()) + "\n", encoding="utf-8")
+    path = folder / f"synthetic-{rows}-{seed}-{first}-{last}.txt"
+    if not path.exists():
+        scratch = path.with_name(f".{path.name}")
+        write_log(
+            scratch, rows, seed, first, last, progress=lambda done: tell(f"writing the synthetic log: {done:,} rows")
+        )
+        scratch.rename(path)
+    return path
+
+
+def ingest_files(
+    warehouse: Warehouse, policy: Policy, paths: Sequence[Path], format: str, columns: Path | None, tell: Tell
+) -> dict[str, Any]:
+    """Ingest files one after the other; what was ingested before is named and adds nothing."""
+    from qlog_assets.assets.resources import BATCHES
+
+    warehouse.make()
+    known = {batch.provenance.upstream["landing"] for batch in batches(warehouse)}
+    answer: dict[str, Any] = {"read": 0, "accepted": 0, "rejected": Counter(), "months": Counter(), "already_ingested": []}
+    # All files are looked at before any is read: a misspelt name among many leaves nothing half done.
+    landed = [land(warehouse, path, format, columns) for path in paths]
+    for path in landed:
+        batch = batch_of(path, format)
+        if batch.checksum in known:
+            answer["already_ingested"].append(path.name)
+            continue
+        tell(f"reading {path.name}")
+        with dagster_instance(warehouse) as instance:
+            instance.add_dynamic_partitions(BATCHES.name, [batch.key])
+        run(warehouse, Work("ingest", batch.key, {}), tell)
+        known.add(batch.checksum)
+        partition = warehouse.current("rejected_log", batch.key)
+        facts = batch_counts(partition)
+        answer["read"] += facts["read"]
+        answer["accepted"] += facts["accepted"]
+        with Engine.open(warehouse) as engine:
+            engine.view("rejected_log", partition.files("rejected"))
+            answer["rejected"].update(dict(engine.run("rejected_reasons").fetchall()))
+        for name, table in partition.provenance.tables.items():
+            if name != "rejected":
+                answer["months"][name] += table.rows
+    return answer | {key: dict(sorted(answer[key].items())) for key in ("rejected", "months")}
+
+
+def release_months(
+    warehouse: Warehouse,
+    policy: Policy,
+    settings: dict[str, str],
+    mechanism: str,
+    months: Sequence[Month],
+    again: str | None,
+    tell: Tell,
+) -> list[dict[str, Any]]:
+    """Release months through Dagster and the door, side by side where there are several."""
+    from qlog_assets.drawing import mechanism as released_mechanism
+
+    released_mechanism(mechanism)
+    before = charged_releases(warehouse, policy)
+    config = {
+        "resources": {"policy": {"config": {"settings": settings}}},
+        "ops": {"selected": {"config": {} if again is None else {"again": again}}},
+    }
+    months = sorted(set(months))
+    failures = run_all(warehouse, [Work(f"{mechanism}_release", month, config) for month in months], tell)
+    if failures:
+        raise RunFailed("; ".join(f"{month}: {reason}" for month, reason in sorted(failures.items())))
+    return [describe_release(warehouse, policy, mechanism, month, before) for month in months]
+
+
+def charged_releases(warehouse: Warehouse, policy: Policy) -> set[str]:
+    return {charge.release_id for charge in Ledger.open(warehouse.make().ledger_url).charges(policy.dataset)}
+
+
+def describe_release(
+    warehouse: Warehouse, policy: Policy, mechanism: str, month: Month, before: set[str]
+) -> dict[str, Any]:
+    """A month's current release as the contract of `qlog release --json` has it."""
+    from qlog_assets.publication import Publication
+
+    ledger = Ledger.open(warehouse.ledger_url)
+    charge = ledger.live(policy.dataset, month, mechanism)[-1]
+    path = warehouse.released / mechanism / month / charge.release_id
+    left = ledger.left(policy.dataset)
+    return {
+        "release_id": charge.release_id,
+        "month": charge.month,
+        "mechanism": charge.mechanism,
+        "variant": charge.variant,
+        "epsilon": float(charge.epsilon),
+        "delta": float(charge.delta),
+        "charged": charge.release_id not in before,
+        "rows": Publication.read(path).rows,
+        "path": str(path),
+        "left": {"epsilon": float(left.epsilon), "delta": float(left.delta)},
+    }
+
+
+def simulate_month(
+    warehouse: Warehouse, settings: dict[str, str], mechanism: str, month: Month, variant: str, seed: int, tell: Tell
+) -> dict[str, Any]:
+    """A seeded draw into private/studies, as a Dagster run."""
+    from qlog_assets.studies import read_simulation
+
+    if mechanism != "safelog":
+        raise QlogError(f"no simulation of {mechanism!r}: choose safelog")
+    config = {
+        "resources": {"policy": {"config": {"settings": settings}}},
+        "ops": {"simulated_safelog": {"config": {"variant": variant, "seed": seed}}},
+    }
+    run_id = run(warehouse, Work("safelog_simulation", month, config), tell)
+    return read_simulation(warehouse, run_id)
+
+
+def explain_guarantee(mechanism: str, variant: str | None, assignments: dict[str, str]) -> dict[str, Any]:
+    """What a mechanism promises, from the policy's parameters where it has some and from its defaults otherwise."""
+    from qlog_assets.privacy.guarantees import guarantee, parameter_model, variants
+    from qlog_assets.settings import Settings
+
+    model = parameter_model(mechanism)
+    policy = Policy.load(Settings.from_environment().policy_file)
+    chosen = getattr(policy, mechanism, None) or model()
+    changes = {key: None if text.lower() == "none" else text for key, text in assignments.items()}
+    unknown = set(changes) - set(model.model_fields)
+    if unknown:
+        raise QlogError(f"{sorted(unknown)[0]}: unknown key of {mechanism}")
+    return guarantee(mechanism, variant or variants(mechanism)[0], chosen.with_changes(**changes)).as_json()
+
+
+def attack_mechanism(mechanism: str, seed: int | None) -> dict[str, Any]:
+    """The audits of a mechanism as a table."""
+    from qlog_assets.privacy.auditing import run_audits
+
+    results = run_audits(mechanism, seed)
+    columns = ["audit", "variant", "claim", "measured", "verdict", "expected"]
+    rows = [[r.name, r.variant, r.claim_text, r.measured_text, r.verdict, r.expected] for r in results]
+    return {"columns": columns, "rows": rows, "ok": all(row[4] == row[5] for row in rows)}

@@ -1,0 +1,186 @@
+"""Landing files into `raw_log`: which file is which batch, and which batches make up a month.
+
+Reading a file's rows is `sources/readers`; this module only decides what is read, once, and what a month consists of.
+A batch is one landing file with its content. A landing file is never changed.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import tempfile
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+
+from qlog_assets.engine import Engine
+from qlog_assets.months import Month
+from qlog_assets.privacy.errors import QlogError
+from qlog_assets.settings import Policy
+from qlog_assets.sources.column_map import ColumnMap
+from qlog_assets.sources.readers import LogSource, MonthRange, read_batch
+from qlog_assets.warehouse import Partition, TableFacts, Warehouse, describe, file_checksum
+
+FORMATS = ("aol", "excite", "table")
+READER_VERSION = "1"
+LAST_MONTH = Month("9999-11")
+"""Stands for a policy without a last month."""
+
+
+@dataclass(frozen=True)
+class Batch:
+    """One landing file: its name as a partition key, and where it lies."""
+
+    key: str
+    source: LogSource
+    checksum: str
+
+
+def land(warehouse: Warehouse, path: Path, format: str, columns: Path | None = None) -> Path:
+    """Put a log into the landing zone, unless it lies there already; returns where it lies."""
+    if format not in FORMATS:
+        raise QlogError(f"{format!r} is not a format: choose one of {', '.join(FORMATS)}")
+    if not path.is_file():
+        raise QlogError(f"{path}: no such file: give the path of a log")
+    folder = warehouse.landing / format
+    folder.mkdir(parents=True, exist_ok=True)
+    if path.resolve().is_relative_to(folder.resolve()):
+        return path.resolve()
+    target = folder / path.name
+    if target.exists() and file_checksum(target) != file_checksum(path):
+        target = folder / f"{file_checksum(path)[:8]}-{path.name}"
+    if not target.exists():
+        copy_whole(path, target)
+    if columns is not None:
+        copy_whole(columns, column_map_beside(target))
+    return target
+
+
+def copy_whole(source: Path, target: Path) -> None:
+    """Copy a file so that a sensor sees all of it or none."""
+    descriptor, scratch = tempfile.mkstemp(dir=target.parent, prefix=".landing-")
+    os.close(descriptor)
+    shutil.copyfile(source, scratch)
+    os.replace(scratch, target)
+
+
+def column_map_beside(path: Path) -> Path:
+    """Where the column map of a `table` file lies."""
+    return path.with_name(path.name + ".columns.toml")
+
+
+def landed_files(warehouse: Warehouse) -> list[tuple[Path, str]]:
+    """The files in the landing zone with their formats, in a fixed order."""
+    found = []
+    for format in FORMATS:
+        for path in sorted((warehouse.landing / format).glob("*")):
+            if path.is_file() and not path.name.startswith(".") and not path.name.endswith(".columns.toml"):
+                found.append((path, format))
+    return found
+
+
+def batch_of(path: Path, format: str) -> Batch:
+    """The batch that a landing file is: named for the file, told apart by its content."""
+    checksum = file_checksum(path)
+    columns = ColumnMap.load(column_map_beside(path)) if format == "table" else None
+    return Batch(f"{name_part(path)}-{checksum[:12]}", LogSource(path, format, columns), checksum)
+
+
+def name_part(path: Path) -> str:
+    """The readable part of a batch key."""
+    return re.sub(r"[^A-Za-z0-9]+", "-", path.name).strip("-").lower()[:40] or "log"
+
+
+def find_batch(warehouse: Warehouse, key: str) -> Batch:
+    """The landing file of a batch key."""
+    for path, format in landed_files(warehouse):
+        if key.startswith(f"{name_part(path)}-") and batch_of(path, format).key == key:
+            return batch_of(path, format)
+    raise QlogError(f"no landing file belongs to the batch {key}: run qlog ingest with its file again")
+
+
+def ingest_batch(
+    warehouse: Warehouse, engine: Engine, batch: Batch, policy: Policy, run_id: str | None = None
+) -> tuple[Partition, bool]:
+    """Read a landing file once and write all its months, with every row accepted or rejected for a reason."""
+    months = MonthRange(policy.first, policy.last or LAST_MONTH)
+    provenance = describe(
+        "rejected_log",
+        batch.key,
+        code_version=READER_VERSION,
+        parameters={
+            "format": batch.source.format,
+            "columns": batch.source.column_map.as_public(),
+            "first": months.first,
+            "last": months.last,
+        },
+        upstream={"landing": batch.checksum},
+        run_id=run_id,
+    )
+
+    measured: dict[str, int] = {}
+
+    def write(directory: Path) -> dict[str, TableFacts]:
+        read = read_batch(engine.connection, batch.source, months, directory)
+        measured["read"] = read.read
+        tables = {"rejected": engine.facts(directory, sorted((directory / "rejected").glob("*.parquet")))}
+        for month in read.months:
+            tables[month] = engine.facts(directory, sorted((directory / "accepted" / month).glob("*.parquet")))
+        return tables
+
+    return warehouse.write_partition(provenance, write, measured=measured)
+
+
+def batches(warehouse: Warehouse) -> list[Partition]:
+    """Everything that was ingested, by batch key."""
+    folder = warehouse.private / "rejected_log"
+    return [warehouse.current("rejected_log", pointer.parent.name) for pointer in sorted(folder.glob("*/current"))]
+
+
+def batch_counts(partition: Partition) -> dict[str, int]:
+    """Rows read, accepted and rejected of a batch."""
+    tables = partition.provenance.tables
+    rejected = tables["rejected"].rows
+    accepted = sum(facts.rows for name, facts in tables.items() if name != "rejected")
+    return {"read": partition.provenance.measured["read"], "accepted": accepted, "rejected": rejected}
+
+
+def within_share(partition: Partition, policy: Policy) -> bool:
+    """Whether few enough rows of a batch were rejected for the rest to be used."""
+    numbers = batch_counts(partition)
+    return Fraction(numbers["rejected"], max(numbers["read"], 1)) <= policy.ingest.max_rejected_share
+
+
+def assemble_raw_log(warehouse: Warehouse, month: Month, policy: Policy, run_id: str | None = None) -> tuple[Partition, bool]:
+    """raw_log of a month: the accepted rows of every batch that has any. Files are linked, not written again."""
+    parts = [batch for batch in batches(warehouse) if month in batch.provenance.tables and within_share(batch, policy)]
+    if not parts:
+        raise QlogError(f"no rows of {month} were ingested: run qlog ingest with a file that holds that month")
+    provenance = describe(
+        "raw_log",
+        month,
+        code_version="1",
+        parameters={},
+        upstream={f"rejected_log:{part.provenance.month}": part for part in parts},
+        run_id=run_id,
+    )
+
+    def write(directory: Path) -> dict[str, TableFacts]:
+        files: dict[str, str] = {}
+        for number, part in enumerate(parts):
+            for path, checksum in part.provenance.tables[month].files.items():
+                name = f"{number:04d}-{Path(path).name}"
+                link_or_copy(part.path / path, directory / name)
+                files[name] = checksum
+        return {"log": TableFacts(sum(part.rows(month) for part in parts), files)}
+
+    return warehouse.write_partition(provenance, write)
+
+
+def link_or_copy(source: Path, target: Path) -> None:
+    """Another name for the same bytes where the file system allows it."""
+    try:
+        os.link(source, target)
+    except OSError:
+        shutil.copyfile(source, target)

@@ -1,0 +1,64 @@
+"""Looks at partitions through their suites: counts in DuckDB, expectations on the counts. Assets and door both call it.
+
+Which numbers are counted is in `sql/check_*.sql`; what they must be is in `expectations/`.
+"""
+
+from __future__ import annotations
+
+from qlog_assets.checks import CheckResult, by_table, run_suite
+from qlog_assets.engine import Engine
+from qlog_assets.ingest import batch_counts
+from qlog_assets.months import Month
+from qlog_assets.warehouse import Partition
+
+CAPPED_TABLES = ("queries", "clicks", "transitions")
+CLEANED_TABLES = ("queries", "clicks")
+
+
+def view_tables(engine: Engine, prefix: str, partition: Partition, tables: tuple[str, ...]) -> None:
+    """Name a partition's tables `<prefix>_<table>`."""
+    for table in tables:
+        engine.view(f"{prefix}_{table}", partition.files(table))
+
+
+def inspect_raw_log(engine: Engine, partition: Partition, month: Month) -> CheckResult:
+    engine.view("raw_log", partition.files("log"))
+    counts = engine.frame("check_raw_log", month_start=month.start, month_end=month.end)
+    return run_suite("raw_log", {"table": counts})
+
+
+def inspect_rejected_log(engine: Engine, partition: Partition, max_rejected_share: float) -> CheckResult:
+    """Whether every row of an ingest batch is accounted for, and not too many of them were rejected."""
+    engine.view("rejected_log", partition.files("rejected"))
+    rows = batch_counts(partition)
+    counts = engine.frame("check_rejected_log", rows_read=rows["read"], rows_accepted=rows["accepted"])
+    return run_suite("rejected_log", {"table": counts}, parameters={"max_rejected_share": max_rejected_share})
+
+
+def inspect_cleaned_log(engine: Engine, partition: Partition, month: Month) -> CheckResult:
+    view_tables(engine, "cleaned", partition, CLEANED_TABLES)
+    counts = engine.frame("check_cleaned_log", month_start=month.start, month_end=month.end)
+    return run_suite("cleaned_log", by_table(counts))
+
+
+def inspect_capped_log(engine: Engine, partition: Partition) -> CheckResult:
+    """Whether no user holds more than the limits this very partition was made with, and nothing twice."""
+    view_tables(engine, "capped", partition, CAPPED_TABLES)
+    limits = partition.provenance.parameters
+    return run_suite(
+        "capped_log",
+        by_table(engine.frame("check_capped_log")),
+        parameters={
+            "queries_per_user": limits["queries_per_user"],
+            "clicks_per_user": limits["clicks_per_user"],
+            "transitions_per_user": limits["queries_per_user"] - 1,
+        },
+    )
+
+
+def inspect_capped_months(engine: Engine, capped: Partition, cleaned: Partition, month: Month) -> CheckResult:
+    """Whether every capped row comes from a search or click of the month."""
+    view_tables(engine, "capped", capped, CAPPED_TABLES)
+    view_tables(engine, "cleaned", cleaned, CLEANED_TABLES)
+    counts = engine.frame("check_capped_log_month", month_start=month.start, month_end=month.end)
+    return run_suite("capped_log_month", by_table(counts))

@@ -1,0 +1,119 @@
+"""What a release looks like when it is public: from a stored draw to a directory of files, the same bytes every time.
+
+The door decides whether and when; nothing here is called by anybody else. Everything written is a function of the
+draw, its charge and the ledger's event that recorded it, so a publication that was interrupted can be made again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+
+from qlog_assets.checks import released_frames, run_suite
+from qlog_assets.drawing import Drawn, MechanismEntry
+from qlog_assets.draws import Draw, sync
+from qlog_assets.ledger import Charge, SaltedHead
+from qlog_assets.personal_data import outside, personal_data_mask
+from qlog_assets.privacy.errors import QlogError
+from qlog_assets.privacy.guarantees import Guarantee
+from qlog_assets.report.datasheet import write_datasheet
+from qlog_assets.report.manifest import ManifestTable, build_manifest, load_manifest, write_manifest
+from qlog_assets.report.tables import TableLayout, write_table
+from qlog_assets.warehouse import canonical_json
+
+
+class PublicationError(QlogError):
+    """A draw that may not be published as it is."""
+
+
+@dataclass(frozen=True)
+class Publication:
+    """What a published release says of itself, read back from its manifest."""
+
+    path: Path
+    rows: dict[str, int]
+    thresholds: dict[str, int]
+
+    @classmethod
+    def read(cls, path: Path) -> Publication:
+        tables = load_manifest(path / "manifest.json")["tables"]
+        return cls(
+            path,
+            {name: int(table["rows"]) for name, table in tables.items()},
+            {name: int(table["threshold"]) for name, table in tables.items()},
+        )
+
+
+def stage(
+    directory: Path,
+    entry: MechanismEntry,
+    charge: Charge,
+    draw: Draw,
+    promise: Guarantee,
+    head: SaltedHead,
+    reached: Callable[[str], None],
+) -> Path:
+    """Fill a directory with the release's public files; returns the manifest."""
+    drawn = draw.read()
+    public, suppressed = suppress_personal_data(drawn, entry)
+    reached("personal_data_suppressed")
+    for layout in entry.tables:
+        if layout.name in public:
+            check_output(layout, public[layout.name], drawn)
+    reached("outputs_checked")
+    ...
+    return directory / "manifest.json"
+
+
+def suppress_personal_data(drawn: Drawn, entry: MechanismEntry) -> tuple[dict[str, pa.Table], dict[str, int]]:
+    """The tables without rows that look like somebody's data and were not public before; how many rows that took.
+
+    Post-processing of what was drawn: it looks at released texts and the public pool, never at the log.
+    """
+    kept: dict[str, pa.Table] = {}
+    suppressed: dict[str, int] = {}
+    for layout in entry.tables:
+        if layout.name not in drawn.tables:
+            continue
+        rows = drawn.tables[layout.name].rows
+        personal = np.zeros(rows.num_rows, dtype=bool)
+        for key in layout.keys:
+            personal |= personal_data_mask(rows[key]) & outside(rows[key], drawn.public_texts)
+        kept[layout.name] = rows.filter(pa.array(~personal))
+        suppressed[layout.name] = int(personal.sum())
+    return kept, suppressed
+
+
+def check_output(layout: TableLayout, rows: pa.Table, drawn: Drawn) -> None:
+    """Run the released table's suite; raise with its reason if anything in it may not be public."""
+    table = drawn.tables[layout.name]
+    result = run_suite(
+        f"released_{layout.name}",
+        released_frames(rows, layout, drawn.public_texts),
+        parameters={
+            "threshold": table.threshold,
+            "threshold_outside_pool": table.threshold_outside_pool or table.threshold,
+        },
+    )
+    if not result.passed:
+        raise PublicationError(f"the door refuses to publish: {result.reason}")
+
+
+def write_tombstone(path: Path, charge: Charge) -> None:
+    """What stays of a withdrawn release: that it was, and that it is gone. Public facts only."""
+    facts = {
+        "release_id": charge.release_id,
+        "month": charge.month,
+        "mechanism": charge.mechanism,
+        "withdrawn_at": (charge.closed_at or "")[:10],
+        "reason": charge.closing_reason,
+    }
+    path.write_text(canonical_json(facts), encoding="utf-8")
+    sync(path)
+
+
+__all__ = ["ManifestTable", "Publication", "build_manifest", "stage", "write_datasheet", "write_manifest", "write_table", "write_tombstone"]

@@ -1,0 +1,151 @@
+"""Runs Dagster jobs from Python as the UI would, on the same instance. The command line is its only user.
+
+One run is one process's work; several months run as several processes, with the memory limit divided among them.
+"""
+
+from __future__ import annotations
+
+import logging
+import multiprocessing
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from qlog_assets.privacy.errors import QlogError
+from qlog_assets.warehouse import Warehouse
+
+if TYPE_CHECKING:
+    import dagster as dg
+
+DAGSTER_YAML = """\
+# Written by qlog: nothing leaves this machine, and no sign-up window covers the UI.
+telemetry:
+  enabled: false
+nux:
+  enabled: false
+"""
+LEAST_MEMORY_MB = 512
+EVENTS_LOGGER = "qlog.dagster_events"
+"""A logger that prints nothing: the command line listens to it instead of Dagster's console output."""
+
+
+class RunFailed(QlogError):
+    """A Dagster run that did not succeed: its reason in one line."""
+
+
+@dataclass(frozen=True)
+class Work:
+    """One run to make: a job, a partition, and what the launchpad would say."""
+
+    job: str
+    partition: str
+    config: Mapping[str, Any]
+
+
+def prepare_instance(warehouse: Warehouse) -> None:
+    """Make the warehouse's DAGSTER_HOME, where the UI looks, and point this process at it."""
+    warehouse.make()
+    settings = warehouse.dagster / "dagster.yaml"
+    if not settings.exists():
+        settings.write_text(DAGSTER_YAML, encoding="utf-8")
+    os.environ["DAGSTER_HOME"] = str(warehouse.dagster)
+    os.environ["QLOG_HOME"] = str(warehouse.home)
+    # Great Expectations asks at import; it must not find out by sending something.
+    os.environ["GX_ANALYTICS_ENABLED"] = "false"
+
+
+@contextmanager
+def dagster_instance(warehouse: Warehouse) -> Iterator[dg.DagsterInstance]:
+    import dagster as dg
+
+    prepare_instance(warehouse)
+    with dg.DagsterInstance.get() as instance:
+        yield instance
+
+
+def run(warehouse: Warehouse, work: Work, tell: Callable[[str], None] = lambda step: None) -> str:
+    """Run a job for a partition; returns the run's id. A failure is one line that says why."""
+    import dagster as dg
+
+    from qlog_assets.definitions import defs
+
+    config = {**work.config, "loggers": {"events": {}}}
+    with dagster_instance(warehouse) as instance, listening(tell) as failed_checks:
+        job = defs.resolve_job_def(work.job)
+        try:
+            result = job.execute_in_process(instance=instance, partition_key=work.partition, run_config=config)
+        except dg.DagsterUnknownPartitionError:
+            raise RunFailed(f"{work.partition} is outside the policy's months: change first or last in the policy") from None
+        except dg.DagsterAssetCheckFailedError:
+            raise RunFailed("; ".join(failed_checks) or "a blocking check failed") from None
+        return str(result.run_id)
+
+
+def run_all(warehouse: Warehouse, works: Sequence[Work], tell: Callable[[str], None] = lambda step: None) -> dict[str, str]:
+    """Run several partitions, side by side where there is more than one; returns what failed, by partition."""
+    if len(works) == 1:
+        try:
+            run(warehouse, works[0], tell)
+        except QlogError as error:
+            return {works[0].partition: str(error)}
+        return {}
+    at_once = min(len(works), os.cpu_count() or 1)
+    share = max(LEAST_MEMORY_MB, warehouse.settings.memory_limit_mb // at_once)
+    prepare_instance(warehouse)
+    preload()
+    # Forked children share the imports; nothing that has threads of its own was started in this process.
+    context = multiprocessing.get_context("fork")
+    with context.Pool(at_once, initializer=_limit_memory, initargs=(share,), maxtasksperchild=1) as pool:
+        failures = {}
+        for partition, failure in pool.imap_unordered(_run_quietly, [(warehouse, work) for work in works]):
+            tell(f"{partition} {'failed' if failure else 'done'}")
+            if failure:
+                failures[partition] = failure
+    return failures
+
+
+def preload() -> None:
+    """Import what every run needs, before forking."""
+    import great_expectations  # noqa: F401
+
+    from qlog_assets import definitions  # noqa: F401
+
+
+def _limit_memory(megabytes: int) -> None:
+    os.environ["QLOG_MEMORY_MB"] = str(megabytes)
+
+
+def _run_quietly(task: tuple[Warehouse, Work]) -> tuple[str, str | None]:
+    warehouse, work = task
+    try:
+        run(warehouse, work)
+    except QlogError as error:
+        return work.partition, str(error)
+    return work.partition, None
+
+
+@contextmanager
+def listening(tell: Callable[[str], None]) -> Iterator[list[str]]:
+    """Pass the names of steps that start to `tell`; collects the reasons of checks that fail."""
+    failed: list[str] = []
+
+    class Listener(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            meta = getattr(record, "dagster_meta", None) or {}
+            event = meta.get("dagster_event")
+            if event is None:
+                return
+            if event.event_type_value == "STEP_START":
+                tell(str(event.step_key))
+            elif event.event_type_value == "ASSET_CHECK_EVALUATION" and not event.event_specific_data.passed:
+                facts = event.event_specific_data
+                failed.append(f"{facts.asset_key.to_user_string()} {facts.check_name}: {facts.description}")
+
+    listener, logger = Listener(), logging.getLogger(EVENTS_LOGGER)
+    logger.addHandler(listener)
+    try:
+        yield failed
+    finally:
+        logger.removeHandler(listener)

@@ -1,0 +1,7 @@
+-- How many rows were rejected for each reason.
+SELECT
+    reason,
+    count(*) AS rows
+FROM rejected_log
+GROUP BY reason
+ORDER BY reason
