@@ -8,7 +8,6 @@ published in the same schema is made by synthetic.py beside this file.
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -37,11 +36,6 @@ class PairCounts:
     def totals(self) -> np.ndarray:
         """Events of each pair, all users together, indexed by pair."""
         return np.bincount(self.pairs, weights=self.events).astype(np.int64)
-
-
-def budget(epsilon: float, delta: float) -> float:
-    """B: what every user's constraint may use, min{ε, ln 1/(1-δ)}."""
-    return min(epsilon, -math.log1p(-delta))
 
 
 def drop_unique_pairs(rows: PairCounts) -> PairCounts:
@@ -142,13 +136,16 @@ def eliminate_sensitive(matrix: csr_array, limit: float, test_first: bool = True
 
 
 def sample_users(source: RandomSource, rows: PairCounts, counts: np.ndarray) -> PairCounts:
-    """The output log: for each pair, counts[pair] trials over its users with probability c_ijk / c_ij, exactly."""
+    """The output log: for each pair, counts[pair] trials over its users with probability c_ijk / c_ij, exactly.
+
+    A pair that nobody holds has no users to draw and stays out.
+    """
     order = np.lexsort((rows.users, rows.pairs))
     rows = rows.keep(order)
     ends = np.cumsum(rows.events)
     totals = rows.totals()
     starts = np.cumsum(totals) - totals
-    trials = np.repeat(np.arange(totals.size), np.asarray(counts)[: totals.size])
+    trials = np.repeat(np.arange(totals.size), np.where(totals > 0, np.asarray(counts)[: totals.size], 0))
     tickets = np.empty(trials.size, np.int64)
     for total in np.unique(totals[trials]):  # one bound a call: pairs of equal total are drawn together
         same = totals[trials] == total

@@ -36,23 +36,23 @@ def release_lengths(source: RandomSource, users: np.ndarray, scale: Fraction) ->
 
 def aim(
     pairs: Released,
-    objective: Literal["output", "frequent", "diverse"],
-    output_size: int = 0,
+    objective: Literal["output_size", "frequent_pairs", "diversity"],
+    size: int = 0,
     minimum_support: float = 0,
 ) -> np.ndarray:
     """What the synthetic log is drawn from: a weight a released pair. Post-processing of the noisy histogram.
 
-    `output` keeps the histogram; `diverse` gives every pair the same weight; `frequent` apportions `output_size` among
-    pairs of at least `minimum_support` by largest remainder, which is closest in L1 to their shares.
+    `output_size` keeps the histogram; `diversity` gives every pair the same weight; `frequent_pairs` apportions `size`
+    among pairs of at least `minimum_support` by largest remainder, which is closest in L1 to their shares.
     """
     weights = np.maximum(pairs.users, 0)
-    if objective == "output" or weights.sum() == 0:
+    if objective == "output_size" or weights.sum() == 0:
         return weights
-    if objective == "diverse":
+    if objective == "diversity":
         return np.ones_like(weights)
     frequent = np.where(weights >= minimum_support * weights.sum(), weights, 0)
-    whole, remainder = np.divmod(frequent * output_size, max(int(frequent.sum()), 1))
-    left = (output_size if frequent.sum() else 0) - int(whole.sum())
+    whole, remainder = np.divmod(frequent * size, max(int(frequent.sum()), 1))
+    left = (size if frequent.sum() else 0) - int(whole.sum())
     whole[np.argsort(-remainder, kind="stable")[:left]] += 1
     return whole
 

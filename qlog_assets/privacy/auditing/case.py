@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
-from qlog_assets.privacy.audit import AuditResult, Verdict
+from qlog_assets.privacy.audit import AuditResult, Claim, Verdict
+from qlog_assets.privacy.guarantees import Guarantee, PrivacyLoss, guarantee, parameter_model
 from qlog_assets.privacy.randomness import RandomSource, SeededRandom
 
 Records = TypeVar("Records")
@@ -59,14 +60,24 @@ class Cases(list[Case]):
         return register
 
 
+def promised(mechanism: str, variant: str, **settings: Any) -> Guarantee:
+    """What the project itself reports of a variant at these settings: audits hold mechanisms to this, not to a copy."""
+    return guarantee(mechanism, variant, parameter_model(mechanism)(**settings))
+
+
+def claim_of(loss: PrivacyLoss | None) -> Claim:
+    """A reported loss as the claim to be tested."""
+    if loss is None:
+        raise ValueError("a variant that claims nothing cannot be audited against its claim")
+    return Claim(float(loss.epsilon), float(loss.delta))
+
+
 def without_x(log: Mapping[str, Records]) -> dict[str, Records]:
     """The neighbouring log: everybody but X."""
     return {user: records for user, records in log.items() if user != "X"}
 
 
-def rows_of(
-    log: Mapping[str, Iterable[Hashable]], vocabulary: Sequence[Hashable]
-) -> tuple[np.ndarray, np.ndarray]:
+def rows_of(log: Mapping[str, Iterable[Hashable]], vocabulary: Sequence[Hashable]) -> tuple[np.ndarray, np.ndarray]:
     """A small log as (user, item) rows: each user's records in their order, items numbered by the vocabulary."""
     numbers = {item: number for number, item in enumerate(vocabulary)}
     rows = [(user, numbers[item]) for user, records in enumerate(log.values()) for item in records]

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
-from fractions import Fraction
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -21,18 +19,21 @@ from qlog_assets.privacy.audit import (
     audit_sensitivity,
     audit_structural_zero,
 )
-from qlog_assets.privacy.auditing.case import Cases, printed, rows_of, side_by_side, without_x
-from qlog_assets.privacy.histogram import stability_threshold
+from qlog_assets.privacy.auditing.case import Cases, claim_of, printed, promised, rows_of, side_by_side, without_x
+from qlog_assets.privacy.guarantees import guarantee
+from qlog_assets.privacy.parameters_others import CrowdParameters
 from qlog_assets.privacy.randomness import RandomSource
 
 CASES = Cases("crowd")
 RUNS = 1_000_000
 
-# The paper's setting with one artifact a user: ε = ln 10, b = d/ε, δ = 5e-7 and k_u = 1 - d·ln(2δ/d)/ε = 7.
-EPSILON = math.log(10)
-SCALE = 1 / EPSILON
-DELTA = 5e-7
-THRESHOLD = 7.0
+# DP_u as printed: ε = ln 10, and δ = 5e-7 makes k_u = 7 with one artifact a user. Its own theorem gives twice the ε
+# once counts are printed.
+THRESHOLD = 7
+PAPER = promised("crowd", "dp_u", threshold=THRESHOLD, delta="5e-7")
+SCALE = PAPER.figures["noise_scale"]
+CLAIMED = claim_of(PAPER.claimed)
+WITH_COUNTS = Claim(PAPER.figures["epsilon_with_counts"], CLAIMED.delta)
 
 CrowdLog = Mapping[str, tuple[str, ...]]
 """The raw spellings a user sent, in the order of time."""
@@ -70,14 +71,14 @@ def odd_spelling(log: CrowdLog, source: RandomSource, runs: int) -> np.ndarray:
 def undecrypted(source: RandomSource) -> AuditResult:
     """Every run shows one string more when X is there."""
     log = {**users_of(("dog food",), 9), "X": ("my own name",)}
-    return audit_structural_zero(undecrypted_string, log, without_x(log), Claim(2 * EPSILON, DELTA), source, 500)
+    return audit_structural_zero(undecrypted_string, log, without_x(log), WITH_COUNTS, source, 500)
 
 
 @CASES.add("A6", "as printed, raw spellings", "fail", floats=True)
 def spellings(source: RandomSource) -> AuditResult:
     """Nearly every run prints the odd capitals that only X typed, with the exact number of times."""
     log = {**users_of(("dog food",), 9), "X": ("DOG food",)}
-    return audit_structural_zero(odd_spelling, log, without_x(log), Claim(2 * EPSILON, DELTA), source, 500)
+    return audit_structural_zero(odd_spelling, log, without_x(log), WITH_COUNTS, source, 500)
 
 
 def printed_at_least(limit: Literal["events", "distinct"], least: float) -> Mechanism:
@@ -105,9 +106,7 @@ def events_counter(limit: Literal["events", "distinct"]) -> AuditResult:
 def uncapped_events(source: RandomSource) -> AuditResult:
     """At least 8.9 where 4.6 is claimed: X sends one artifact 200 times. More runs would show more without end."""
     log = {**users_of(("dog food",), 6), "X": ("dog food",) * 200}
-    return audit_ratio(
-        printed_at_least("distinct", 100), log, without_x(log), Claim(2 * EPSILON, DELTA), source, RUNS // 5
-    )
+    return audit_ratio(printed_at_least("distinct", 100), log, without_x(log), WITH_COUNTS, source, RUNS // 5)
 
 
 @CASES.add("A6", "events of d distinct artifacts, sensitivity", "fail")
@@ -129,53 +128,52 @@ COUNTS_PAPER = printed_at_least("events", 7)
 @CASES.add("A6", "as printed, selection and count as one ε", "fail", floats=True)
 def one_epsilon(source: RandomSource) -> AuditResult:
     """About 4.5 where ln 10 = 2.3 is claimed: the second noise is paid for by nobody."""
-    return audit_ratio(COUNTS_PAPER, SHARED, without_x(SHARED), Claim(EPSILON, DELTA), source, 3 * RUNS)
+    return audit_ratio(COUNTS_PAPER, SHARED, without_x(SHARED), CLAIMED, source, 3 * RUNS)
 
 
 @CASES.add("A6", "as printed, selection and count as two ε", "pass", floats=True)
 def two_epsilons(source: RandomSource) -> AuditResult:
     """About 4.5 of 4.61: six users give the event a probability of 0.5 %, seen to within 5 % by three million runs."""
-    return audit_ratio(COUNTS_PAPER, SHARED, without_x(SHARED), Claim(2 * EPSILON, DELTA), source, 3 * RUNS)
+    return audit_ratio(COUNTS_PAPER, SHARED, without_x(SHARED), WITH_COUNTS, source, 3 * RUNS)
 
 
-# Sound: the stability histogram on users, d = 1, ε = 2.3 as an exact rational; nothing but (artifact, noisy users).
-SOUND_SCALE = Fraction(10, 23)
+# Sound: the stability histogram on users; analysts get (artifact, noisy users) and nothing else.
 
 
-def sound_printed(artifact: str, delta: Fraction, scale: Fraction = SOUND_SCALE, min_shares: int = 1) -> Mechanism:
-    """The event: the artifact is released."""
+def sound_printed(artifact: str, **settings: Any) -> tuple[Mechanism, Claim, int]:
+    """One artifact a user; the event: the artifact is released. With it what the variant claims and its threshold."""
     vocabulary = ("dog food", "my own name")
+    chosen = CrowdParameters(**{"artifacts_per_user": 1, "share_threshold": 1, **settings})
+    promise = guarantee("crowd", "sound", chosen)
 
     def mechanism(log: CrowdLog, source: RandomSource, runs: int) -> np.ndarray:
         rows = artifacts(log, vocabulary)
-        users = count_users(*last_distinct(rows.users, rows.artifacts, 1), rows.domain)
-        draw = crowd.release(source, side_by_side(users, runs), 1, scale, delta, min_shares)
+        users = side_by_side(count_users(*last_distinct(rows.users, rows.artifacts, 1), rows.domain), runs)
+        draw = crowd.release(source, users, 1, chosen.noise_scale, chosen.job_delta, chosen.share_threshold)
         return printed(draw.indices, draw.users, runs, rows.domain)[:, vocabulary.index(artifact)] > 0
 
-    return mechanism
+    return mechanism, claim_of(promise.claimed), promise.thresholds["queries"]
 
 
 @CASES.add("A6", "sound, user counts and one draw", "pass")
 def sound_counts(source: RandomSource) -> AuditResult:
     """About 2.28 of 2.3: the count sits at the threshold, where the ratio is exactly e^ε; the rest is sampling."""
-    delta = Fraction(1, 10**6)
-    log = {**users_of(("dog food",), stability_threshold(1, SOUND_SCALE, delta) - 1), "X": ("dog food",)}
-    return audit_ratio(
-        sound_printed("dog food", delta), log, without_x(log), Claim(float(1 / SOUND_SCALE), 1e-6), source, RUNS
-    )
+    mechanism, claim, threshold = sound_printed("dog food", epsilon="2.3", delta="1e-6")
+    log = {**users_of(("dog food",), threshold - 1), "X": ("dog food",)}
+    return audit_ratio(mechanism, log, without_x(log), claim, source, RUNS)
 
 
 @CASES.add("A6", "sound, an artifact only X sent", "pass")
 def sound_new_artifact(source: RandomSource) -> AuditResult:
     """About 0.94 % of 1 %: scaled to b = 20, where the whole-number threshold wastes at most 5 % of δ."""
     log = {**users_of(("dog food",), 9), "X": ("my own name",)}
-    mechanism = sound_printed("my own name", Fraction(1, 100), Fraction(20))
-    return audit_structural_zero(mechanism, log, without_x(log), Claim(0.05, 0.01), source, RUNS // 2)
+    mechanism, claim, _ = sound_printed("my own name", epsilon="0.05", delta="0.01")
+    return audit_structural_zero(mechanism, log, without_x(log), claim, source, RUNS // 2)
 
 
 @CASES.add("A6", "sound, X brings the last key share", "pass")
 def sound_last_share(source: RandomSource) -> AuditResult:
     """The same 0.94 % of 1 %: the fifth share makes the shifted count 1, as if X alone had sent the artifact."""
     log = {**users_of(("my own name",), 4), "X": ("my own name",)}
-    mechanism = sound_printed("my own name", Fraction(1, 100), Fraction(20), min_shares=5)
-    return audit_structural_zero(mechanism, log, without_x(log), Claim(0.05, 0.01), source, RUNS // 2)
+    mechanism, claim, _ = sound_printed("my own name", epsilon="0.05", delta="0.01", share_threshold=5)
+    return audit_structural_zero(mechanism, log, without_x(log), claim, source, RUNS // 2)

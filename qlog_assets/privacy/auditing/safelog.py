@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
-from qlog_assets.mechanisms import safelog
-from qlog_assets.mechanisms.counts import count_events, count_users, first_distinct
-from qlog_assets.mechanisms.two_draws import select_then_print
+from qlog_assets.mechanisms import safelog, safelog_paper
+from qlog_assets.mechanisms.counts import count_events, count_users, first_distinct, first_events
 from qlog_assets.privacy.audit import (
     AuditResult,
     Bounds,
@@ -21,7 +20,7 @@ from qlog_assets.privacy.audit import (
     audit_sensitivity,
     audit_structural_zero,
 )
-from qlog_assets.privacy.auditing.case import Cases, printed, rows_of, side_by_side, without_x
+from qlog_assets.privacy.auditing.case import Cases, claim_of, printed, rows_of, side_by_side, without_x
 from qlog_assets.privacy.guarantees import guarantee
 from qlog_assets.privacy.parameters import SafelogParameters
 from qlog_assets.privacy.randomness import RandomSource
@@ -48,9 +47,7 @@ def queries_only(**changes: Any) -> SafelogParameters:
 
 def claimed(variant: str, parameters: SafelogParameters) -> Claim:
     """What the variant reports of itself."""
-    loss = guarantee("safelog", variant, parameters).claimed
-    assert loss is not None
-    return Claim(float(loss.epsilon), float(loss.delta))
+    return claim_of(guarantee("safelog", variant, parameters).claimed)
 
 
 # A1. 400 users type a rare query, four users each, then s. X types all hundred rare ones: with X they are frequent.
@@ -61,50 +58,56 @@ FILTERED = {**{f"user {number}": (RARE[number % 100], "s") for number in range(4
 A1 = queries_only(threshold=10, selection_scale=10, query_scale=10)
 
 
-def count_queries(log: QueryLog, filtered: bool) -> np.ndarray:
-    """Users of each pool query after the cap; with `filtered`, queries of too few events go before it."""
+def count_queries(log: QueryLog) -> np.ndarray:
+    """Sound: users of each pool query after the cap."""
+    return count_users(*first_distinct(*rows_of(log, POOL), A1.queries_per_user), len(POOL))
+
+
+def count_frequent_queries(log: QueryLog) -> np.ndarray:
+    """As printed: events of each pool query after the cap, queries of too few events having been dropped before it."""
     users, items = rows_of(log, POOL)
-    if filtered:
-        frequent = count_events(items, len(POOL))[items] >= A1.min_frequency
-        users, items = users[frequent], items[frequent]
-    return count_users(*first_distinct(users, items, A1.queries_per_user), len(POOL))
+    frequent = count_events(items, len(POOL))[items] >= A1.min_frequency
+    kept = first_events(users[frequent], items[frequent], A1.queries_per_user)
+    return count_events(kept[1], len(POOL))
 
 
-def printed_at_least(query: str, least: int, filtered: bool, parameters: SafelogParameters) -> Mechanism:
+def s_printed_high_paper(log: QueryLog, source: RandomSource, runs: int) -> np.ndarray:
+    """Algorithm 1 with a pool that holds every query; the event: s is printed with at least 200."""
+    draw, _ = safelog_paper.draw_paper_queries(source, side_by_side(count_frequent_queries(log), runs), 0, A1)
+    return printed(draw.indices, draw.counts, runs, len(POOL))[:, POOL.index("s")] >= 200
+
+
+def printed_at_least(query: str, least: int, parameters: SafelogParameters) -> Mechanism:
     """The sound release of pool queries; the event: the query is printed with at least so many users."""
 
     def mechanism(log: QueryLog, source: RandomSource, runs: int) -> np.ndarray:
-        users = side_by_side(count_queries(log, filtered), runs)
+        users = side_by_side(count_queries(log), runs)
         draw = safelog.draw_queries(source, users, np.ones(users.size, bool), 0, parameters).support
         return printed(draw.indices, draw.users, runs, len(POOL))[:, POOL.index(query)] >= least
 
     return mechanism
 
 
-def moved_by_one_user(filtered: bool) -> AuditResult:
-    def counter(log: QueryLog) -> dict[str, int]:
-        return dict(zip(POOL, count_queries(log, filtered).tolist(), strict=True))
-
-    return audit_sensitivity(counter, FILTERED, Bounds(l1=1, linf=1))
+def moved_by_one_user(counts: Callable[[QueryLog], np.ndarray]) -> AuditResult:
+    return audit_sensitivity(lambda log: dict(enumerate(counts(log).tolist())), FILTERED, Bounds(l1=1, linf=1))
 
 
-@CASES.add("A1", "frequency filter before the cap", "fail")
+@CASES.add("A1", "frequency filter before the cap", "fail", floats=True)
 def frequency_filter(source: RandomSource) -> AuditResult:
     """As much as the runs can show (5.6) where 0.33 is claimed: X moves the count of s from 400 to 0."""
-    mechanism = printed_at_least("s", 200, True, A1)
-    return audit_ratio(mechanism, FILTERED, without_x(FILTERED), claimed("paper", A1), source, 4000)
+    return audit_ratio(s_printed_high_paper, FILTERED, without_x(FILTERED), claimed("paper", A1), source, 4000)
 
 
 @CASES.add("A1", "frequency filter before the cap, sensitivity", "fail")
 def frequency_filter_sensitivity(source: RandomSource) -> AuditResult:
     """Exact: one user moves the counts by 801 where 1 is claimed."""
-    return moved_by_one_user(filtered=True)
+    return moved_by_one_user(count_frequent_queries)
 
 
 @CASES.add("A1", "cap only, the count of s", "pass")
 def cap_only(source: RandomSource) -> AuditResult:
     """0 of 0.1, weak on purpose: s counts 0 with and without X, which shows that the leak is gone and nothing more."""
-    mechanism = printed_at_least("s", 200, False, A1)
+    mechanism = printed_at_least("s", 200, A1)
     return audit_ratio(mechanism, FILTERED, without_x(FILTERED), claimed("sound", A1), source, 4000)
 
 
@@ -112,14 +115,14 @@ def cap_only(source: RandomSource) -> AuditResult:
 def cap_only_moved(source: RandomSource) -> AuditResult:
     """About 0.93 of 1: the ratio of the tails is exactly e; 101 counts a run allow only so many runs."""
     chosen = queries_only(threshold=1)
-    mechanism = printed_at_least(RARE[0], 5, False, chosen)
+    mechanism = printed_at_least(RARE[0], 5, chosen)
     return audit_ratio(mechanism, FILTERED, without_x(FILTERED), claimed("sound", chosen), source, 60_000, batch=20_000)
 
 
 @CASES.add("A1", "cap only, sensitivity", "pass")
 def cap_only_sensitivity(source: RandomSource) -> AuditResult:
     """Exact: L1 = 1 of 1."""
-    return moved_by_one_user(filtered=False)
+    return moved_by_one_user(count_queries)
 
 
 # A2. Everybody clicked the public page of a query; X alone clicked a private one.
@@ -129,17 +132,16 @@ CLICKED = {**{f"user {number}": PAIRS[:1] for number in range(20)}, "X": PAIRS[1
 A2_PAPER = queries_only(threshold=10, selection_scale=10, query_scale=10, click_scale=10)
 
 
-def observed_pair_printed(threshold: float) -> Mechanism:
-    """Clicks as printed, only for pairs somebody clicked; the event: the private pair is printed."""
+def observed_pair_printed(above: float) -> Mechanism:
+    """Clicks as printed, noise on the pairs somebody clicked; the event: the private pair is printed above this."""
 
     def mechanism(log: QueryLog, source: RandomSource, runs: int) -> np.ndarray:
-        users = count_users(*first_distinct(*rows_of(log, PAIRS), 1), len(PAIRS))
-        observed = np.flatnonzero(side_by_side(users, runs))
-        counts = side_by_side(users, runs)[observed]
-        scale = float(A2_PAPER.click_scale or 0)
-        draw = select_then_print(source, counts, counts, scale, scale, threshold)
-        ones = np.ones(draw.indices.size, np.int64)
-        return printed(observed[draw.indices], ones, runs, len(PAIRS))[:, 1] > 0
+        _, items = first_events(*rows_of(log, PAIRS), A2_PAPER.clicks_per_user)
+        clicks = side_by_side(count_events(items, len(PAIRS)), runs)
+        observed = np.flatnonzero(clicks)
+        noisy = safelog_paper.draw_paper_clicks(source, clicks[observed], A2_PAPER)
+        kept = noisy > above
+        return printed(observed[kept], np.ones(int(kept.sum()), np.int64), runs, len(PAIRS))[:, 1] > 0
 
     return mechanism
 
@@ -214,10 +216,10 @@ def name_printed_paper(pool_probability: float) -> Mechanism:
     def mechanism(log: QueryLog, source: RandomSource, runs: int) -> np.ndarray:
         typed = side_by_side(count_named(log)[1:], runs)
         sampled = source.integers(1 << 32, runs) < pool_probability * (1 << 32)
-        present = np.flatnonzero((typed > 0) | sampled)
-        counts, scale = typed[present], float(A3.selection_scale)
-        draw = select_then_print(source, counts, counts, scale, scale, A3.threshold)
-        return printed(present[draw.indices], draw.counts, runs, 1)[:, 0] >= 1
+        somebody, nobody = np.flatnonzero(typed), np.flatnonzero((typed == 0) & sampled)
+        real, fake = safelog_paper.draw_paper_queries(source, typed[somebody], nobody.size, A3)
+        indices = np.concatenate([somebody[real.indices], nobody[fake.indices]])
+        return printed(indices, np.concatenate([real.counts, fake.counts]), runs, 1)[:, 0] >= 1
 
     return mechanism
 

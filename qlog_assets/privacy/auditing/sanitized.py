@@ -11,14 +11,15 @@ import numpy as np
 from qlog_assets.mechanisms import sanitized, synthetic
 from qlog_assets.mechanisms.counts import count_users
 from qlog_assets.privacy.audit import AuditResult, Claim, audit_ratio, audit_structural_zero
-from qlog_assets.privacy.auditing.case import Cases, printed, rows_of, side_by_side, without_x
-from qlog_assets.privacy.histogram import Released, stability_threshold
+from qlog_assets.privacy.auditing.case import Cases, claim_of, printed, promised, rows_of, side_by_side, without_x
+from qlog_assets.privacy.guarantees.sanitized import user_budget
+from qlog_assets.privacy.histogram import Released
 from qlog_assets.privacy.randomness import RandomSource
 
 CASES = Cases("sanitized")
 RUNS = 1_000_000
 EPSILON, DELTA = math.log(2), 0.5  # e^ε = 2 and δ = 0.5 of the paper's tables: B = ln 2 either way
-LIMIT = sanitized.budget(EPSILON, DELTA)
+LIMIT = user_budget(EPSILON, DELTA)
 
 ClickLog = Mapping[str, tuple[int, ...]]
 """The (query, url) pairs a user clicked, as numbers; each once."""
@@ -116,19 +117,20 @@ def sampling_epsilon(source: RandomSource) -> AuditResult:
     )
 
 
-# The synthetic log: pairs with m = 1 and b = 1, lengths with b = 1: (2, δ).
+# The synthetic log: one pair a user; noise of scale 1 on both tables, or 20 on the pairs where δ is looked at.
 
 ONE = Fraction(1)
+SYNTHETIC = promised("sanitized", "synth", pairs_per_user=1, epsilon=2, activity_share="1/2", delta="1e-6")
+LEAST = SYNTHETIC.thresholds["pairs"]
+WIDE = promised("sanitized", "synth", pairs_per_user=1, epsilon="1.05", activity_share="20/21", delta="0.05")
 
 
 def tables_high(log: ClickLog, source: RandomSource, runs: int) -> np.ndarray:
     """Both noisy tables of the synthetic log; the event: the pair and its length reach what they count with X."""
-    delta = Fraction(1, 10**6)
-    users = count_users(*rows_of(log, range(1)), 1)
-    pairs = synthetic.release_pairs(source, side_by_side(users, runs), 1, ONE, delta)
-    lengths = synthetic.release_lengths(source, side_by_side(users, runs), ONE)
-    least = stability_threshold(1, ONE, delta)
-    return (printed(pairs.indices, pairs.users, runs, 1)[:, 0] > 0) & (lengths >= least)
+    users = side_by_side(count_users(*rows_of(log, range(1)), 1), runs)
+    pairs = synthetic.release_pairs(source, users, 1, ONE, Fraction(1, 10**6))
+    lengths = synthetic.release_lengths(source, users, ONE)
+    return (printed(pairs.indices, pairs.users, runs, 1)[:, 0] > 0) & (lengths >= LEAST)
 
 
 def pair_of_x_in_log(log: ClickLog, source: RandomSource, runs: int) -> np.ndarray:
@@ -141,7 +143,7 @@ def pair_of_x_in_log(log: ClickLog, source: RandomSource, runs: int) -> np.ndarr
     happened = np.zeros(runs, bool)
     for number in range(runs):
         mine = slice(of_run[number], of_run[number + 1])
-        weights = synthetic.aim(Released(pair[mine], pairs.users[mine]), "diverse")
+        weights = synthetic.aim(Released(pair[mine], pairs.users[mine]), "diversity")
         output = synthetic.synthetic_log(source, pair[mine], weights, lengths[number : number + 1], 20)
         happened[number] = bool((output.pairs == 1).any())
     return happened
@@ -150,13 +152,12 @@ def pair_of_x_in_log(log: ClickLog, source: RandomSource, runs: int) -> np.ndarr
 @CASES.add("A7", "synthetic log, its two noisy tables", "pass")
 def synthetic_tables(source: RandomSource) -> AuditResult:
     """About 1.98 of 2: both counts sit where the ratio is exactly e; the rest is sampling error."""
-    log = sharing(stability_threshold(1, ONE, Fraction(1, 10**6)))
-    return audit_ratio(tables_high, log, without_x(log), Claim(2, 1e-6), source, RUNS)
+    log = sharing(LEAST)
+    return audit_ratio(tables_high, log, without_x(log), claim_of(SYNTHETIC.claimed), source, RUNS)
 
 
 @CASES.add("A7", "synthetic log, a pair only X clicked", "pass")
 def synthetic_log_delta(source: RandomSource) -> AuditResult:
     """About 3.2 % of 5 %: a few thousand whole logs are all there is time for, and the bound lies that far below."""
     log = {**without_x(sharing(200)), "X": (1,)}
-    claim = Claim(1.05, 0.05)
-    return audit_structural_zero(pair_of_x_in_log, log, without_x(log), claim, source, 5000)
+    return audit_structural_zero(pair_of_x_in_log, log, without_x(log), claim_of(WIDE.claimed), source, 5000)

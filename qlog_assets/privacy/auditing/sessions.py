@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 
@@ -11,14 +12,12 @@ from qlog_assets.mechanisms import sessions
 from qlog_assets.privacy.audit import (
     AuditResult,
     Bounds,
-    Claim,
     Mechanism,
     audit_ratio,
     audit_sensitivity,
     audit_structural_zero,
 )
-from qlog_assets.privacy.auditing.case import Cases, printed, side_by_side, without_x
-from qlog_assets.privacy.histogram import stability_threshold
+from qlog_assets.privacy.auditing.case import Cases, claim_of, printed, promised, side_by_side, without_x
 from qlog_assets.privacy.randomness import RandomSource
 
 CASES = Cases("sessions")
@@ -70,34 +69,36 @@ def both_printed(log: SessionLog, source: RandomSource, runs: int) -> np.ndarray
 
 
 # Δ = l = 1 and b = 2: A_Session and A_Click claim ε = 1/b + 1/b = 1 each; K = 40 makes the printed δ 2e-9 each.
-PAPER = both_printed_high(scale=2.0, threshold=40.0)
+SMALL: dict[str, Any] = {"sessions_per_user": 1, "queries_per_session": 2, "clicks_per_user": 1}
+PAPER = promised("sessions", "paper", **SMALL, session_scale=2, click_scale=2, threshold=40)
+PAPER_EVENT = both_printed_high(scale=2.0, threshold=40.0)
+SOUND = promised("sessions", "sound", **SMALL, session_scale=1, click_scale=1, threshold=1, delta=2 * TINY)
+AT_THRESHOLD = SOUND.thresholds["sessions"]
 
 
 @CASES.add("A4", "as printed, one ε for both", "fail", floats=True)
 def one_epsilon_for_both(source: RandomSource) -> AuditResult:
     """Measures about 1.93 where 1 is claimed and 2 is true."""
-    return audit_ratio(PAPER, *together(39), Claim(1, 2e-9), source, RUNS)
+    return audit_ratio(PAPER_EVENT, *together(39), claim_of(PAPER.claimed), source, RUNS)
 
 
 @CASES.add("A4", "as printed, the sum", "pass", floats=True)
 def sum_as_printed(source: RandomSource) -> AuditResult:
     """About 1.93 of 2: the event has probability 0.8 % without X, so a million runs see it to within 6 %."""
-    return audit_ratio(PAPER, *together(39), Claim(2, 4e-9), source, RUNS)
+    return audit_ratio(PAPER_EVENT, *together(39), claim_of(PAPER.proven), source, RUNS)
 
 
 @CASES.add("A4", "sound, one ε for both", "fail")
 def sound_claimed_once(source: RandomSource) -> AuditResult:
-    """Integer noise does not excuse the claim: about 1.98 where 1 is claimed."""
-    return audit_ratio(
-        both_printed, *together(stability_threshold(1, Fraction(1), TINY) - 1), Claim(1, 1e-6), source, RUNS
-    )
+    """Integer noise does not excuse the claim: about 1.98 where the sessions alone claim 1."""
+    claim = claim_of(SOUND.parts[0].claimed)
+    return audit_ratio(both_printed, *together(AT_THRESHOLD - 1), claim, source, RUNS)
 
 
 @CASES.add("A4", "sound, the sum", "pass")
 def sound_sum(source: RandomSource) -> AuditResult:
     """About 1.98 of 2: both counts sit at the threshold, where the ratio is exactly e²; the rest is sampling error."""
-    others = stability_threshold(1, Fraction(1), TINY) - 1
-    return audit_ratio(both_printed, *together(others), Claim(2, 2e-6), source, RUNS)
+    return audit_ratio(both_printed, *together(AT_THRESHOLD - 1), claim_of(SOUND.claimed), source, RUNS)
 
 
 # A5. X alone has a session of four queries; nobody else has any of its subsequences.
@@ -122,7 +123,8 @@ def item_of_x_printed(repeats: bool, scale: Fraction) -> Mechanism:
 
 def new_items(log: SessionLog, repeats: bool, scale: int, source: RandomSource) -> AuditResult:
     mechanism = item_of_x_printed(repeats, Fraction(scale))
-    claim = Claim(ITEMS / scale, float(DELTA))
+    settings = {**SMALL, "queries_per_session": 4, "session_scale": scale, "click_scale": None, "delta": DELTA}
+    claim = claim_of(promised("sessions", "sound", **settings).claimed)
     return audit_structural_zero(mechanism, log, without_x(log), claim, source, 300_000, batch=50_000)
 
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
-from fractions import Fraction
+from typing import Any
 
 import numpy as np
 
@@ -19,8 +18,9 @@ from qlog_assets.privacy.audit import (
     audit_sensitivity,
     audit_structural_zero,
 )
-from qlog_assets.privacy.auditing.case import Cases, printed, rows_of, side_by_side, without_x
-from qlog_assets.privacy.histogram import stability_threshold
+from qlog_assets.privacy.auditing.case import Cases, claim_of, printed, promised, rows_of, side_by_side, without_x
+from qlog_assets.privacy.guarantees import guarantee
+from qlog_assets.privacy.parameters_others import ZealousParameters
 from qlog_assets.privacy.randomness import RandomSource
 
 CASES = Cases("zealous")
@@ -38,58 +38,61 @@ def sharing(users: int) -> dict[str, tuple[int, ...]]:
 # makes its union bound over U·m/τ items a bound over one item: nothing is lost, and δ is reached exactly.
 
 MINIMUM = 4
-PAPER_SCALE = 4.0  # λ = 2m/ε with ε = 1/2
-PAPER_DELTA = 0.01
-PAPER_THRESHOLD = MINIMUM - PAPER_SCALE * math.log(2 * PAPER_DELTA)
+ONE_ITEM: dict[str, Any] = {"items_per_user": 1, "kinds": ("queries",)}
+PAPER = promised("zealous", "paper", **ONE_ITEM, epsilon="0.5", delta="0.01", user_bound=MINIMUM, threshold=MINIMUM)
 
 
 def printed_paper(threshold: float | None) -> Mechanism:
     def mechanism(log: ItemLog, source: RandomSource, runs: int) -> np.ndarray:
         users = side_by_side(count_users(*rows_of(log, range(1)), 1), runs)
-        draw = zealous.release_paper(source, users, MINIMUM, PAPER_SCALE, threshold)
+        draw = zealous.release_paper(source, users, MINIMUM, PAPER.figures["noise_scale"], threshold)
         return printed(draw.indices, np.ones(draw.indices.size, np.int64), runs, 1)[:, 0] > 0
 
     return mechanism
 
 
-def printed_sound(scale: Fraction, delta: Fraction, min_users: int = 1) -> Mechanism:
+def sound_printed(**settings: Any) -> tuple[Mechanism, Claim, int]:
+    """The event: item 0 is released. With it what the variant claims and its threshold."""
+    chosen = ZealousParameters(**{**ONE_ITEM, **settings})
+    promise = guarantee("zealous", "sound", chosen)
+
     def mechanism(log: ItemLog, source: RandomSource, runs: int) -> np.ndarray:
         users = side_by_side(count_users(*rows_of(log, range(1)), 1), runs)
-        draw = zealous.release(source, users, 1, scale, delta, min_users)
+        draw = zealous.release(source, users, 1, chosen.noise_scale, chosen.kind_delta, chosen.min_users)
         return printed(draw.indices, draw.users, runs, 1)[:, 0] > 0
 
-    return mechanism
+    return mechanism, claim_of(promise.claimed), promise.thresholds["queries"]
 
 
 @CASES.add("Z1", "as printed, without the second threshold", "fail", floats=True)
 def no_second_threshold(source: RandomSource) -> AuditResult:
     """Certain with τ users, impossible with τ - 1: δ = 1."""
     log = sharing(MINIMUM)
-    return audit_structural_zero(printed_paper(None), log, without_x(log), Claim(0.5, PAPER_DELTA), source, 2000)
+    return audit_structural_zero(printed_paper(None), log, without_x(log), claim_of(PAPER.claimed), source, 2000)
 
 
 @CASES.add("Z1", "with the second threshold", "pass", floats=True)
 def second_threshold(source: RandomSource) -> AuditResult:
     """About 0.96 % of 1 %: P[printed] is exactly δ, the rest is sampling error."""
     log = sharing(MINIMUM)
-    claim = Claim(0.5, PAPER_DELTA)
-    return audit_structural_zero(printed_paper(PAPER_THRESHOLD), log, without_x(log), claim, source, RUNS)
+    mechanism = printed_paper(PAPER.figures["noisy_threshold"])
+    return audit_structural_zero(mechanism, log, without_x(log), claim_of(PAPER.claimed), source, RUNS)
 
 
 @CASES.add("Z1", "sound, X brings the least number of users", "pass")
 def sound_minimum(source: RandomSource) -> AuditResult:
     """About 0.92 % of 1 %: with b = 20 the whole-number threshold wastes at most 5 % of δ."""
     log = sharing(MINIMUM)
-    mechanism = printed_sound(Fraction(20), Fraction(1, 100), MINIMUM)
-    return audit_structural_zero(mechanism, log, without_x(log), Claim(0.05, 0.01), source, RUNS // 2)
+    mechanism, claim, _ = sound_printed(epsilon="0.05", delta="0.01", min_users=MINIMUM)
+    return audit_structural_zero(mechanism, log, without_x(log), claim, source, RUNS // 2)
 
 
 @CASES.add("Z1", "sound, a frequent item", "pass")
 def sound_frequent(source: RandomSource) -> AuditResult:
     """About 0.99 of 1: the count sits at the threshold, where the ratio is exactly e."""
-    delta = Fraction(1, 10**6)
-    log = sharing(stability_threshold(1, Fraction(1), delta))
-    return audit_ratio(printed_sound(Fraction(1), delta), log, without_x(log), Claim(1, 1e-6), source, RUNS)
+    mechanism, claim, threshold = sound_printed(epsilon=1, delta="1e-6")
+    log = sharing(threshold)
+    return audit_ratio(mechanism, log, without_x(log), claim, source, RUNS)
 
 
 # Z2. Twenty users hold items 0 and 1 and may contribute one; nineteen hold item 0 alone. X decides which is popular.
