@@ -54,7 +54,8 @@ def as_scale(value: int | str | Decimal | Fraction) -> Fraction:
     return scale
 
 
-def _checked(scale: Fraction, size: int) -> Fraction:
+def checked_scale(scale: Fraction, size: int = 0) -> Fraction:
+    """The scale as a Fraction, if Laplace noise of that scale and that many draws of it can be had."""
     scale = as_scale(scale)
     if not SMALLEST_SCALE <= scale <= LARGEST_SCALE:
         raise ParameterError(f"a noise scale lies between 1/{SMALLEST_SCALE.denominator} and {LARGEST_SCALE}")
@@ -71,7 +72,7 @@ def discrete_laplace(source: RandomSource, scale: Fraction, size: int) -> np.nda
     E = m - 1 - D has P[E = e] proportional to a**e on [0, m). So D or E is a remainder independent of V, and
     its digits are independent: a**(d0 + d1·base) is a product. V and each digit come from a table of their own.
     """
-    scale = _checked(scale, size)
+    scale = checked_scale(scale, size)
     places = _places(scale)
     table = _two_sided(scale, places)
     if not places:
@@ -93,7 +94,7 @@ def discrete_laplace_tail(source: RandomSource, scale: Fraction, at_least: int, 
     For at_least ≥ 1 the mass falls by a = exp(-1/scale) a step, so X - at_least is geometric. For at_least ≤ 0 the
     condition holds with probability above one half: draws that miss it are drawn again.
     """
-    scale = _checked(scale, size)
+    scale = checked_scale(scale, size)
     if at_least >= 1:
         return geometric(source, scale, size) + at_least
     out = np.empty(size, dtype=np.int64)
@@ -108,7 +109,7 @@ def discrete_laplace_tail(source: RandomSource, scale: Fraction, at_least: int, 
 
 def geometric(source: RandomSource, scale: Fraction, size: int) -> np.ndarray:
     """`size` independent G ≥ 0 with P[G = g] proportional to exp(-g/scale), exactly; large scales digit by digit."""
-    scale = _checked(scale, size)
+    scale = checked_scale(scale, size)
     places = _places(scale)
     table = _geometric(scale, places)
     if not places:

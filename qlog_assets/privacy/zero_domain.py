@@ -14,7 +14,7 @@ import numpy as np
 
 from qlog_assets.privacy.errors import ParameterError
 from qlog_assets.privacy.exact import binomial, laplace_survival
-from qlog_assets.privacy.noise import as_scale, discrete_laplace, discrete_laplace_tail
+from qlog_assets.privacy.noise import checked_scale, discrete_laplace, discrete_laplace_tail
 from qlog_assets.privacy.randomness import RandomSource
 from qlog_assets.privacy.tables import CHUNK
 
@@ -37,7 +37,7 @@ def draw_zero_cells(
     Binomial(M, p), given the number every set of that size is equally likely, and given the set the values are
     independent draws of X given X ≥ threshold; each of the three is drawn exactly.
     """
-    scale = as_scale(scale)
+    scale = checked_scale(scale)
     if not 0 <= domain_size <= LARGEST_DOMAIN:
         raise ParameterError(f"a domain has between 0 and {LARGEST_DOMAIN} cells")
     support = _checked_support(support, domain_size)
@@ -81,6 +81,8 @@ def _distinct(source: RandomSource, bound: int, count: int) -> np.ndarray:
     These are the first `count` distinct numbers of an endless uniform sequence, a set that no number is preferred in:
     each round draws exactly as many as are missing, so it can never draw past the last one needed.
     """
+    if count == 0:
+        return np.empty(0, dtype=np.int64)
     chosen = _sorted_distinct(source.integers(bound, count))
     added = np.empty(0, dtype=np.int64)
     while len(chosen) + len(added) < count:
