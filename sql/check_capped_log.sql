@@ -1,34 +1,58 @@
 -- What the expectations of capped_log read: one row of counts a table, and no value of the log.
 -- max_per_user and repeated_rows are what the guarantee stands on: how much one user can move the counts.
-WITH queries_of_user AS (
+WITH query_items AS (
     SELECT
-        count(*) AS held,
-        count(DISTINCT query) AS different,
-        count(*) FILTER (WHERE "user" IS NULL OR query IS NULL OR query = '') AS incomplete
+        "user",
+        count(*) AS times_held,
+        "user" IS NULL OR query IS NULL OR query = '' AS incomplete
     FROM capped_queries
-    GROUP BY "user"
+    GROUP BY "user", query
 ),
 
-clicks_of_user AS (
+click_items AS (
     SELECT
-        count(*) AS held,
-        count(DISTINCT (query, url)) AS different,
-        count(*) FILTER (
-            WHERE "user" IS NULL OR query IS NULL OR url IS NULL OR query = '' OR url = ''
-        ) AS incomplete
+        "user",
+        count(*) AS times_held,
+        "user" IS NULL OR query IS NULL OR url IS NULL OR query = '' OR url = '' AS incomplete
     FROM capped_clicks
+    GROUP BY "user", query, url
+),
+
+transition_items AS (
+    SELECT
+        "user",
+        count(*) AS times_held,
+        "user" IS NULL OR query IS NULL OR next_query IS NULL OR query = '' OR next_query = '' AS incomplete,
+        query = next_query AS standing_still
+    FROM capped_transitions
+    GROUP BY "user", query, next_query
+),
+
+users_of_queries AS (
+    SELECT
+        sum(times_held) AS held,
+        sum(times_held - 1) AS repeated,
+        count(*) FILTER (WHERE incomplete) AS incomplete
+    FROM query_items
     GROUP BY "user"
 ),
 
-transitions_of_user AS (
+users_of_clicks AS (
     SELECT
-        count(*) AS held,
-        count(DISTINCT (query, next_query)) AS different,
-        count(*) FILTER (
-            WHERE "user" IS NULL OR query IS NULL OR next_query IS NULL OR query = '' OR next_query = ''
-        ) AS incomplete,
-        count(*) FILTER (WHERE query = next_query) AS standing_still
-    FROM capped_transitions
+        sum(times_held) AS held,
+        sum(times_held - 1) AS repeated,
+        count(*) FILTER (WHERE incomplete) AS incomplete
+    FROM click_items
+    GROUP BY "user"
+),
+
+users_of_transitions AS (
+    SELECT
+        sum(times_held) AS held,
+        sum(times_held - 1) AS repeated,
+        count(*) FILTER (WHERE incomplete) AS incomplete,
+        count(*) FILTER (WHERE standing_still) AS standing_still
+    FROM transition_items
     GROUP BY "user"
 )
 
@@ -40,10 +64,10 @@ SELECT
         WHERE table_name = 'capped_queries'
     ) AS columns,
     coalesce(max(held), 0)::BIGINT AS max_per_user,
-    coalesce(sum(held - different), 0)::BIGINT AS repeated_rows,
+    coalesce(sum(repeated), 0)::BIGINT AS repeated_rows,
     coalesce(sum(incomplete), 0)::BIGINT AS incomplete_rows,
     0::BIGINT AS self_transitions
-FROM queries_of_user
+FROM users_of_queries
 UNION ALL
 SELECT
     'clicks' AS table_name,
@@ -53,10 +77,10 @@ SELECT
         WHERE table_name = 'capped_clicks'
     ) AS columns,
     coalesce(max(held), 0)::BIGINT AS max_per_user,
-    coalesce(sum(held - different), 0)::BIGINT AS repeated_rows,
+    coalesce(sum(repeated), 0)::BIGINT AS repeated_rows,
     coalesce(sum(incomplete), 0)::BIGINT AS incomplete_rows,
     0::BIGINT AS self_transitions
-FROM clicks_of_user
+FROM users_of_clicks
 UNION ALL
 SELECT
     'transitions' AS table_name,
@@ -66,7 +90,7 @@ SELECT
         WHERE table_name = 'capped_transitions'
     ) AS columns,
     coalesce(max(held), 0)::BIGINT AS max_per_user,
-    coalesce(sum(held - different), 0)::BIGINT AS repeated_rows,
+    coalesce(sum(repeated), 0)::BIGINT AS repeated_rows,
     coalesce(sum(incomplete), 0)::BIGINT AS incomplete_rows,
     coalesce(sum(standing_still), 0)::BIGINT AS self_transitions
-FROM transitions_of_user
+FROM users_of_transitions

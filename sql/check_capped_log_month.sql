@@ -1,7 +1,7 @@
 -- What the expectations of capped_log about its month read. The capped tables carry no time, so the question is asked
 -- of where they came from: how many of their rows no search or click of the month accounts for.
 WITH searches AS (
-    SELECT DISTINCT
+    SELECT
         "user",
         query
     FROM cleaned_queries

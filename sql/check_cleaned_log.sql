@@ -1,9 +1,6 @@
 -- What the expectations of cleaned_log read: one row of counts a table, and no value of the log.
--- The signs of a text that was never normalised are those the normalisation removes whatever the language.
-WITH signs AS (
-    SELECT '[A-Z\t\n\r]|^ | $|  ' AS not_normalised
-)
-
+-- The signs of a query that was never normalised are those that the normalisation removes whatever the language:
+-- a capital letter, a control character for a space, a space at either end, two spaces in a row.
 SELECT
     'queries' AS table_name,
     (
@@ -13,12 +10,12 @@ SELECT
     ) AS columns,
     count(*) FILTER (WHERE "user" IS NULL OR "user" = '') AS rows_without_user,
     count(*) FILTER (WHERE query IS NULL OR query IN ('', '-')) AS rows_without_query,
-    count(*) FILTER (WHERE regexp_matches(query, not_normalised)) AS rows_not_normalised,
+    count(*) FILTER (WHERE regexp_matches(query, '[A-Z\t\n\r]|^ | $|  ')) AS rows_not_normalised,
     count(*) FILTER (
         WHERE "time" IS NULL OR "time" < $month_start OR "time" >= $month_end
     ) AS rows_outside_month,
     0 AS rows_without_url
-FROM cleaned_queries, signs
+FROM cleaned_queries
 UNION ALL
 SELECT
     'clicks' AS table_name,
@@ -29,9 +26,9 @@ SELECT
     ) AS columns,
     count(*) FILTER (WHERE "user" IS NULL OR "user" = '') AS rows_without_user,
     count(*) FILTER (WHERE query IS NULL OR query IN ('', '-')) AS rows_without_query,
-    count(*) FILTER (WHERE regexp_matches(query, not_normalised)) AS rows_not_normalised,
+    count(*) FILTER (WHERE regexp_matches(query, '[A-Z\t\n\r]|^ | $|  ')) AS rows_not_normalised,
     count(*) FILTER (
         WHERE "time" IS NULL OR "time" < $month_start OR "time" >= $month_end
     ) AS rows_outside_month,
     count(*) FILTER (WHERE url IS NULL OR url = '') AS rows_without_url
-FROM cleaned_clicks, signs
+FROM cleaned_clicks
