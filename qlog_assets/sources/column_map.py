@@ -1,0 +1,107 @@
+"""Where a log keeps user, query, time, rank and url: the column map, and the maps of the two known formats.
+
+A map is a public description of a file's shape. Nothing here opens a file; the readers do.
+"""
+
+from __future__ import annotations
+
+import codecs
+from typing import Annotated, Literal, Self
+
+from pydantic import Field, model_validator
+
+from qlog_assets.privacy.parameters import Parameters
+
+Column = Annotated[int, Field(ge=1, le=10_000)] | Annotated[str, Field(min_length=1)]
+"""A column by its name in the header, or by its position, counted from 1."""
+
+TIME_FORMATS = ("iso", "epoch_seconds", "epoch_milliseconds")
+
+
+def _is_text_encoding(name: str) -> bool:
+    try:
+        codecs.lookup(name)
+        return "a\n".encode(name).decode(name) == "a\n"
+    except (LookupError, UnicodeError, ValueError, TypeError):
+        return False
+
+
+class ColumnMap(Parameters):
+    """How to read a delimited or Parquet log. Each row is one record of one user at one time."""
+
+    user: Column
+    query: Column
+    time: Column
+    rank: Column | None = None
+    """The position of the clicked result, a whole number; empty where nothing was clicked."""
+    url: Column | None = None
+    time_format: str = "iso"
+    """`iso` (2006-03-01 07:17:12, with T, fractions or an offset if there are any), `epoch_seconds`,
+    `epoch_milliseconds`, or strptime directives such as `%y%m%d%H%M%S`. A time with a zone is turned into UTC."""
+    encoding: str = "utf-8"
+    """Any text encoding Python knows, such as `gb18030`, `latin-1` or `utf-16`."""
+    delimiter: str = "\t"
+    quote: Literal['"', "none"] | None = None
+    """Whether a field may be wrapped in double quotes. Default: yes, but not in tab-separated files, whose queries use
+    quotes as people type them."""
+    header: bool = True
+    """Whether the first line names the columns."""
+    field_count: int | None = Field(None, ge=1, le=10_000)
+    """How many fields a row must have. Default: as many as the first line."""
+    header_names: tuple[str, ...] = ()
+    """For a known format: the header it may start with. Such a file is read right with and without it."""
+    not_queries: tuple[str, ...] = ()
+    """Texts that stand for no query at all, such as `-` in the AOL log."""
+
+    @model_validator(mode="after")
+    def _check_together(self) -> Self:
+        if len(self.delimiter) != 1 or not self.delimiter.isascii() or self.delimiter in '\r\n"\0':
+            raise ValueError("delimiter: must be one ASCII character that is no quote and ends no line")
+        if not _is_text_encoding(self.encoding):
+            raise ValueError(f"encoding: {self.encoding!r} is not a text encoding: try utf-8, latin-1 or gb18030")
+        if self.time_format not in TIME_FORMATS and "%" not in self.time_format:
+            raise ValueError(f"time_format: must be one of {', '.join(TIME_FORMATS)}, or strptime directives")
+        named = [name for name, column in self.columns.items() if isinstance(column, str)]
+        if named and not self.header and not self.header_names:
+            raise ValueError(f"{named[0]}: a file without a header has columns by position, counted from 1")
+        return self
+
+    @property
+    def columns(self) -> dict[str, Column]:
+        """The columns that the file has, by what they hold."""
+        fields = {"user": self.user, "query": self.query, "time": self.time, "rank": self.rank, "url": self.url}
+        return {name: column for name, column in fields.items() if column is not None}
+
+    @property
+    def quoted(self) -> bool:
+        return self.quote == '"' if self.quote else self.delimiter != "\t"
+
+
+AOL = ColumnMap(
+    user=1,
+    query=2,
+    time=3,
+    rank=4,
+    url=5,
+    delimiter="\t",
+    quote="none",
+    header=False,
+    header_names=("AnonID", "Query", "QueryTime", "ItemRank", "ClickURL"),
+    field_count=5,
+    not_queries=("-",),
+)
+"""The AOL log of 2006. Several clicks on one search repeat its row; the next page repeats it with a later time."""
+
+EXCITE = ColumnMap(
+    user=1,
+    query=3,
+    time=2,
+    time_format="%y%m%d%H%M%S",
+    delimiter="\t",
+    quote="none",
+    header=False,
+    field_count=3,
+)
+"""The Excite log of 1997: user, yyMMddHHmmss, query."""
+
+KNOWN_FORMATS = {"aol": AOL, "excite": EXCITE}

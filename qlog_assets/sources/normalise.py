@@ -1,0 +1,95 @@
+"""The fixed public normalisation of queries and urls (PRIVACY 1.5): one function a record, the same for everybody.
+
+Queries: Unicode NFKC, case folding, white space collapsed and stripped. Nothing here looks at another record; spelling,
+stemming and merging of variants do not belong here, because they would couple users before the noise.
+
+There are two ways to the same result. `normalise_text` and `normalise_url` are the reference. Pure ASCII strings,
+nearly all of an English log, are normalised by the macros `normalise_ascii` and `normalise_url_ascii` of `sql/`;
+`make_normalised` puts the distinct others through the reference once, in batches, into a table to join with.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Callable
+from functools import cache
+
+import duckdb
+import pyarrow as pa
+
+from qlog_assets.resources import resource_dir
+
+WHITESPACE = (
+    "\t\n\v\f\r\x1c\x1d\x1e\x1f \x85\xa0\u1680"
+    + "".join(map(chr, range(0x2000, 0x200B)))
+    + "\u2028\u2029\u202f\u205f\u3000"
+)
+"""What str.split() splits at."""
+WHITESPACE_CLASS = r"[\t-\r\x1c-\x20\x{85}\x{a0}\x{1680}\x{2000}-\x{200a}\x{2028}\x{2029}\x{202f}\x{205f}\x{3000}]"
+"""The same as a pattern for DuckDB."""
+BATCH_ROWS = 100_000
+IS_ASCII = "strlen({0}) = length({0})"
+"""SQL: as many bytes as characters."""
+URL_PARTS = re.compile(r"((?:[^/?#]*://)?[^/?#]*)(.*)", re.DOTALL)
+
+
+def normalise_text(text: str) -> str:
+    """NFKC, case folding, single spaces. Applying it twice changes nothing."""
+    if text.isascii():
+        return " ".join(text.lower().split())
+    while True:
+        # Folding can undo a composition and composing can undo a folding (U+0345, U+1E9E): repeat until neither does.
+        folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold())
+        folded = " ".join(folded.split())
+        if folded == text:
+            return folded
+        text = folded
+
+
+def normalise_url(url: str) -> str:
+    """Scheme and host case-folded, white space around it and slashes at its end removed; the rest is left as it is."""
+    url = url.lstrip().rstrip(WHITESPACE + "/")
+    parts = URL_PARTS.fullmatch(url)
+    return url if parts is None else parts[1].casefold() + parts[2]
+
+
+def install_macros(connection: duckdb.DuckDBPyConnection) -> None:
+    """Make `normalise_ascii(raw)` and `normalise_url_ascii(raw)` known to a connection."""
+    for name in ("normalise_ascii", "normalise_url_ascii"):
+        connection.execute(_statement(name))
+
+
+def make_normalised(
+    connection: duckdb.DuckDBPyConnection,
+    table: str,
+    column: str,
+    into: str,
+    normalise: Callable[[str], str] = normalise_text,
+) -> int:
+    """Make the temporary table `into` (raw, normalised) of the distinct strings of a column that are not ASCII.
+
+    To be joined where the macros do not apply; returns its rows. It is filled in batches, so that a log in which
+    every query is distinct does not pass through memory at once.
+    """
+    connection.execute(
+        f"""CREATE OR REPLACE TEMP TABLE {into}_raw AS
+            SELECT DISTINCT {column} AS raw FROM {table} WHERE NOT ({IS_ASCII.format(column)})"""
+    )
+    connection.execute(f"CREATE OR REPLACE TEMP TABLE {into} (raw VARCHAR, normalised VARCHAR)")
+    rows = int(connection.execute(f"SELECT count(*) FROM {into}_raw").fetchall()[0][0])
+    for start in range(0, rows, BATCH_ROWS):
+        raw = connection.execute(
+            f"SELECT raw FROM {into}_raw WHERE rowid >= ? AND rowid < ?", [start, start + BATCH_ROWS]
+        ).to_arrow_table()["raw"]
+        normalised = pa.array([normalise(text) for text in raw.to_pylist()], pa.string())
+        connection.register("normalised_batch", pa.table({"raw": raw, "normalised": normalised}))
+        connection.execute(f"INSERT INTO {into} SELECT raw, normalised FROM normalised_batch")
+        connection.unregister("normalised_batch")
+    connection.execute(f"DROP TABLE {into}_raw")
+    return rows
+
+
+@cache
+def _statement(name: str) -> str:
+    return (resource_dir("sql") / f"{name}.sql").read_text(encoding="utf-8")

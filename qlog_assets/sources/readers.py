@@ -1,0 +1,272 @@
+"""Reading a landing file: every row ends up accepted, by month, or rejected with a reason.
+
+Which months and how many rejected rows a data set's owner allows is the policy's business; cleaning is a later asset's.
+A file is read once, in rounds of bounded size: each round is parsed by DuckDB into a temporary table, from which its
+months and its rejected rows are written. A rejected row leaves its line number and a reason, never its content.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import duckdb
+import pyarrow as pa
+
+from qlog_assets.months import Month
+from qlog_assets.privacy.errors import QlogError
+from qlog_assets.sources.column_map import KNOWN_FORMATS, TIME_FORMATS, Column, ColumnMap
+from qlog_assets.sources.readers_lines import (
+    BLOCK_BYTES,
+    LINE_SCHEMA,
+    LandingFile,
+    line_batch,
+    line_offsets,
+)
+from qlog_assets.sources.readers_parquet import BATCH_ROWS, ParquetLog, is_parquet
+from qlog_assets.sources.readers_quoted import RECORD_SCHEMA, record_batches, split_record
+from qlog_assets.sources.readers_sql import classified_rows, literal, named_fields, named_parquet
+
+FORMATS = (*KNOWN_FORMATS, "table")
+ROUND_BYTES = 256 << 20
+"""Of text parsed into one temporary table: some four million AOL rows, which DuckDB spills if its memory is small."""
+ROUND_ROWS = 4 << 20
+PARQUET = "FORMAT parquet, COMPRESSION zstd, COMPRESSION_LEVEL 1"
+
+
+@dataclass(frozen=True)
+class LogSource:
+    """A landing file and how it is written."""
+
+    path: Path
+    format: str
+    columns: ColumnMap | None = None
+
+    def __post_init__(self) -> None:
+        if self.format not in FORMATS:
+            raise QlogError(f"{self.format!r} is not a log format: choose one of {', '.join(FORMATS)}")
+        if self.format == "table" and self.columns is None:
+            raise QlogError("a table needs a column map: say which columns hold user, query and time")
+        if self.format != "table" and self.columns is not None:
+            raise QlogError(f"the format {self.format} has its own columns: use the format table with a column map")
+
+    @property
+    def column_map(self) -> ColumnMap:
+        return self.columns or KNOWN_FORMATS[self.format]
+
+
+@dataclass(frozen=True)
+class MonthRange:
+    """The months a data set takes in, first and last included."""
+
+    first: Month
+    last: Month
+
+
+@dataclass(frozen=True)
+class BatchFacts:
+    """What became of a file's rows: accepted + rejected = read, always."""
+
+    read: int
+    accepted: int
+    rejected: dict[str, int] = field(default_factory=dict)
+    """Rows by reason."""
+    months: dict[str, int] = field(default_factory=dict)
+    """Accepted rows by month."""
+
+
+@dataclass
+class _Rows:
+    """A file's rows as Arrow batches, counted as they pass, and the SQL that names their columns."""
+
+    source: Iterator[pa.RecordBatch]
+    schema: pa.Schema
+    named: str
+    batches_a_round: int
+    read: int = 0
+    failure: QlogError | None = None
+
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        """DuckDB turns an exception inside a stream into text of its own: keep it, end the stream, raise it later."""
+        try:
+            for batch in self.source:
+                self.read += batch.num_rows
+                yield batch
+        except QlogError as failure:
+            self.failure = failure
+
+
+def read_batch(
+    connection: duckdb.DuckDBPyConnection,
+    source: LogSource,
+    months: MonthRange,
+    out: Path,
+    progress: Callable[[int, int], None] | None = None,
+) -> BatchFacts:
+    """Read one landing file once into `out/accepted/<month>/part-*.parquet` and `out/rejected/part-0.parquet`.
+
+    `progress` is told how much of the file is read and how much there is, after each round.
+    """
+    columns = source.column_map
+    _check_time_format(connection, columns)
+    log: ParquetLog | LandingFile
+    if source.format == "table" and is_parquet(source.path):
+        log = ParquetLog(source.path, columns)
+        rows = _Rows(log.batches(), log.schema, named_parquet(columns, log.types), ROUND_ROWS // BATCH_ROWS)
+    else:
+        log = LandingFile(source.path, columns.encoding)
+        rows = _delimited_rows(log, columns)
+    try:
+        facts = _sort_out(
+            connection, rows, source, months, out, after_round=lambda: progress and progress(log.position, log.size)
+        )
+    finally:
+        log.close()
+    if facts.accepted + sum(facts.rejected.values()) != facts.read:
+        raise RuntimeError(f"{source.path.name}: rows were lost or made up while reading: use nothing of it")
+    return facts
+
+
+def _sort_out(
+    connection: duckdb.DuckDBPyConnection,
+    rows: _Rows,
+    source: LogSource,
+    months: MonthRange,
+    out: Path,
+    *,
+    after_round: Callable[[], None],
+) -> BatchFacts:
+    """Parse round after round, and write each round's months and rejected rows."""
+    statement = classified_rows(rows.named, source.column_map, months.first.start, months.last.end)
+    accepted: Counter[str] = Counter()
+    rejected: Counter[str] = Counter()
+    connection.execute("CREATE OR REPLACE TEMP TABLE ingest_rejected (line BIGINT, reason VARCHAR)")
+    try:
+        batches = rows.batches()
+        for part in itertools.count():
+            first = next(batches, None)
+            if first is None:
+                break
+            one_round = itertools.chain([first], itertools.islice(batches, rows.batches_a_round - 1))
+            connection.register("ingest_batch", pa.RecordBatchReader.from_batches(rows.schema, one_round))
+            try:
+                connection.execute(f"CREATE OR REPLACE TEMP TABLE ingest_rows AS {statement}")
+            finally:
+                connection.unregister("ingest_batch")
+            accepted.update(_write_months(connection, out / "accepted", part))
+            rejected.update(_keep_rejected(connection))
+            after_round()
+        if rows.failure is not None:
+            raise rows.failure
+        if rows.read == 0:
+            raise _no_rows(source.path.name)
+        _write_rejected(connection, source.path.name, out / "rejected")
+    finally:
+        connection.execute("DROP TABLE IF EXISTS ingest_rows")
+        connection.execute("DROP TABLE IF EXISTS ingest_rejected")
+    return BatchFacts(rows.read, accepted.total(), dict(sorted(rejected.items())), dict(sorted(accepted.items())))
+
+
+def _write_months(connection: duckdb.DuckDBPyConnection, accepted: Path, part: int) -> dict[str, int]:
+    """Write a round's accepted rows, a file a month. One scan a month is faster than a partitioned COPY."""
+    counted = connection.execute(
+        """SELECT strftime(month, '%Y-%m'), rows
+           FROM (SELECT date_trunc('month', "time") AS month, count(*) AS rows FROM ingest_rows
+                 WHERE reason IS NULL GROUP BY ALL)"""
+    ).fetchall()
+    for text, _ in counted:
+        month = Month(text)
+        (accepted / month).mkdir(parents=True, exist_ok=True)
+        target = literal(str(accepted / month / f"part-{part:04d}.parquet"))
+        connection.execute(
+            f"""COPY (SELECT "user", query, "time", rank, url FROM ingest_rows
+                      WHERE reason IS NULL AND "time" >= TIMESTAMP '{month.start}' AND "time" < TIMESTAMP '{month.end}')
+                TO {target} ({PARQUET})"""
+        )
+    return dict(counted)
+
+
+def _keep_rejected(connection: duckdb.DuckDBPyConnection) -> dict[str, int]:
+    connection.execute(
+        "INSERT INTO ingest_rejected SELECT line, reason FROM ingest_rows WHERE reason IS NOT NULL ORDER BY line"
+    )
+    return dict(
+        connection.execute("SELECT reason, count(*) FROM ingest_rows WHERE reason IS NOT NULL GROUP BY ALL").fetchall()
+    )
+
+
+def _write_rejected(connection: duckdb.DuckDBPyConnection, name: str, rejected: Path) -> None:
+    rejected.mkdir(parents=True, exist_ok=True)
+    connection.execute(
+        f"""COPY (SELECT {literal(name)} AS file, line, reason FROM ingest_rejected ORDER BY line)
+            TO {literal(str(rejected / "part-0.parquet"))} ({PARQUET})"""
+    )
+
+
+def _delimited_rows(landing: LandingFile, columns: ColumnMap) -> _Rows:
+    """The rows of a delimited file: finds the header, checks the map against it, and picks the way to split lines."""
+    chunks = landing.chunks()
+    start = next(chunks, b"")
+    if not start:
+        raise _no_rows(landing.name)
+    first_line, _, after = start.partition(b"\n")
+    names = _first_fields(landing.name, first_line, columns)
+    skip = columns.header or (bool(columns.header_names) and names == list(columns.header_names))
+    field_count = columns.field_count or len(names)
+    positions = {
+        meaning: _position(landing.name, column, names, field_count) for meaning, column in columns.columns.items()
+    }
+    whole = itertools.chain([after if skip else start], chunks)
+    lines = (chunk for chunk in whole if chunk)
+    first_number = 2 if skip else 1
+    named = named_fields(columns, positions, field_count)
+    if columns.quoted:
+        batches = record_batches(lines, first_number, columns.delimiter)
+        return _Rows(batches, RECORD_SCHEMA, named, 2 * ROUND_BYTES // BLOCK_BYTES)
+    return _Rows(_line_batches(lines, first_number, columns.delimiter), LINE_SCHEMA, named, ROUND_BYTES // BLOCK_BYTES)
+
+
+def _line_batches(chunks: Iterator[bytes], first_line: int, delimiter: str) -> Iterator[pa.RecordBatch]:
+    for chunk in chunks:
+        offsets = line_offsets(chunk)
+        yield line_batch(chunk, offsets, first_line, delimiter)
+        first_line += len(offsets) - 1
+
+
+def _no_rows(file: str) -> QlogError:
+    return QlogError(f"{file}: has no rows: name a file that holds a log")
+
+
+def _first_fields(file: str, line: bytes, columns: ColumnMap) -> list[str]:
+    text = line.decode("utf-8", "replace")
+    fields = split_record(text, columns.delimiter) if columns.quoted else text.split(columns.delimiter)
+    if fields is None and (columns.header or columns.field_count is None):
+        raise QlogError(
+            f"{file}: its first line opens a quote and does not close it: if quotes are text, set quote = none"
+        )
+    return [name.strip() for name in fields or []]
+
+
+def _position(file: str, column: Column, names: list[str], field_count: int) -> int:
+    """Where a mapped column stands. What the first line says is not printed: without a header it is private."""
+    if isinstance(column, str):
+        if names.count(column) != 1:
+            raise QlogError(f"{file}: its header has no single column named {column!r}: correct the column map")
+        return names.index(column) + 1
+    if column > field_count:
+        raise QlogError(f"{file}: has {field_count} columns, and the column map asks for column {column}")
+    return column
+
+
+def _check_time_format(connection: duckdb.DuckDBPyConnection, columns: ColumnMap) -> None:
+    if columns.time_format in TIME_FORMATS:
+        return
+    try:
+        connection.execute("SELECT try_strptime('', ?)", [columns.time_format])
+    except duckdb.Error:
+        raise QlogError(
+            f"time_format {columns.time_format!r} has a directive that is not known: see strptime"
+        ) from None

@@ -1,0 +1,124 @@
+"""The SQL of reading: from a batch's fields to typed columns and, for each row, the reason to reject it, if any.
+
+Text built from a column map, which is why it is here and not in `sql/`. No value of a log is ever part of a statement.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+import pyarrow as pa
+
+from qlog_assets.sources.column_map import ColumnMap
+from qlog_assets.sources.normalise import WHITESPACE_CLASS
+from qlog_assets.sources.readers_lines import Fault
+
+LONGEST_QUERY = 4096
+"""Characters. Search boxes take less; what is longer is a pasted document or a broken line."""
+
+OFFSET_FORMATS = tuple(
+    f"%Y-%m-%d{separator}%H:%M:%S{fraction}%z" for separator in (" ", "T") for fraction in ("", ".%f")
+)
+
+
+def literal(text: str) -> str:
+    """A text as an SQL string."""
+    return "'" + text.replace("'", "''") + "'"
+
+
+def named_fields(columns: ColumnMap, positions: dict[str, int], field_count: int) -> str:
+    """Select (line, fault, complete, user, query, time, rank_text, url) from lines and, in quoted files, records."""
+    split = f"string_split(text, chr({ord(columns.delimiter)}))"
+    fields = f"coalesce(fields, {split})" if columns.quoted else split
+    picked = {name: f"parts[{position}]" for name, position in positions.items()}
+    # A line ends with one delimiter too many (see line_batch), so it has one part more than fields.
+    return f"""
+        SELECT line, fault, len(parts) = {field_count + 1} AS complete,
+               {_stripped(picked["user"])} AS "user", {picked["query"]} AS query,
+               {_time_from_text(picked["time"], columns.time_format)} AS "time",
+               {picked.get("rank", "CAST(NULL AS VARCHAR)")} AS rank_text,
+               {picked.get("url", "CAST(NULL AS VARCHAR)")} AS url
+        FROM (SELECT line, fault, {fields} AS parts FROM ingest_batch)"""
+
+
+def named_parquet(columns: ColumnMap, types: dict[str, pa.DataType]) -> str:
+    """Select the same columns from the rows of a Parquet file. A whole number read as a float is still one."""
+    kind = types["time"]
+    if pa.types.is_timestamp(kind):
+        time = """timezone('UTC', "time")""" if kind.tz else """CAST("time" AS TIMESTAMP)"""
+    elif pa.types.is_date(kind):
+        time = """CAST("time" AS TIMESTAMP)"""
+    else:
+        time = _time_from_text("""CAST("time" AS VARCHAR)""", columns.time_format)
+    rank = "nullif(CAST(rank AS VARCHAR), 'nan')" if "rank" in types else "CAST(NULL AS VARCHAR)"
+    url = "CAST(url AS VARCHAR)" if "url" in types else "CAST(NULL AS VARCHAR)"
+    return f"""
+        SELECT line, CASE WHEN fault <> 0 THEN fault WHEN contains(concat("user", query, {url}), chr(0))
+                          THEN {Fault.NUL_BYTE:d} ELSE 0 END AS fault,
+               true AS complete, {_stripped('CAST("user" AS VARCHAR)')} AS "user", CAST(query AS VARCHAR) AS query,
+               {time} AS "time", {rank} AS rank_text, {url} AS url
+        FROM ingest_batch"""
+
+
+def classified_rows(named: str, columns: ColumnMap, start: datetime, end: datetime) -> str:
+    """Select (line, user, query, time, rank, url, reason); `reason` is null where the row is accepted.
+
+    The first reason that applies is the one given: what is wrong with the line comes before what is wrong in it. All
+    rows but a few pass the cheap test at the start of the CASE, which asks of texts only how they begin and how long
+    they are; the patterns, which cost more than the rest of reading together, see the few.
+    """
+    faults = "\n".join(f"WHEN fault = {fault:d} THEN '{fault.name.lower()}'" for fault in Fault if fault)
+    blank = f"'{WHITESPACE_CLASS}*'"
+    not_queries = " OR ".join(f"trim(query) = {literal(text)}" for text in columns.not_queries) or "false"
+    plain_query = " AND ".join(
+        [_starts_printable("query"), *(f"NOT starts_with(query, {literal(text)})" for text in columns.not_queries)]
+    )
+    inside = f"""("time" >= TIMESTAMP '{start}' AND "time" < TIMESTAMP '{end}')"""
+    return rf"""
+        SELECT line, "user", query, "time", try_cast(nullif(rank_text, '') AS INTEGER) AS rank, nullif(url, '') AS url,
+               CASE WHEN fault = 0 AND complete AND {_starts_printable('"user"')} AND {plain_query}
+                         AND strlen(query) <= {LONGEST_QUERY} AND {inside}
+                         AND coalesce(rank_text = '' OR (strlen(rank_text) = 1 AND rank_text BETWEEN '0' AND '9'), true)
+                    THEN NULL
+                    {faults}
+                    WHEN NOT complete THEN 'wrong_field_count'
+                    WHEN "user" IS NULL OR regexp_full_match("user", {blank}) THEN 'empty_user'
+                    WHEN query IS NULL OR regexp_full_match(query, {blank}) OR {not_queries} THEN 'empty_query'
+                    WHEN length(query) > {LONGEST_QUERY} THEN 'overlong_query'
+                    WHEN "time" IS NULL OR NOT isfinite("time") THEN 'bad_time'
+                    WHEN NOT regexp_full_match(rank_text, ' *([0-9]{{1,9}}(\.0*)?)? *') THEN 'bad_rank'
+                    WHEN NOT {inside} THEN 'month_outside_policy'
+               END AS reason
+        FROM ({named})"""
+
+
+def _starts_printable(text: str) -> str:
+    """True for texts that start with a printing ASCII character and so are surely not blank: two comparisons."""
+    return f"({text} >= '!' AND {text} < chr(127))"
+
+
+def _stripped(text: str) -> str:
+    """The text without spaces around it. Trimming costs seven times the test whether there is anything to trim."""
+    return f"CASE WHEN starts_with({text}, ' ') OR suffix({text}, ' ') THEN trim({text}) ELSE {text} END"
+
+
+def _time_from_text(text: str, time_format: str) -> str:
+    """A timestamp without zone from text; null where the text is none. A zone, if it has one, is turned into UTC."""
+    if time_format == "iso":
+        formats = ", ".join(literal(form) for form in OFFSET_FORMATS)
+        # A date alone has ten characters; what is shorter is a word such as 'infinity', which DuckDB would take.
+        return rf"""CASE WHEN strlen({text}) <= 19 THEN
+                              CASE WHEN strlen({text}) >= 10 THEN try_cast({text} AS TIMESTAMP) END
+                         WHEN regexp_matches({text}, '[+-][0-9]{{2}}(:?[0-9]{{2}})?$') THEN
+                              timezone('UTC', try_strptime({text}, [{formats}]))
+                         ELSE try_cast({text} AS TIMESTAMP) END"""
+    if time_format in ("epoch_seconds", "epoch_milliseconds"):
+        factor = 1_000_000 if time_format == "epoch_seconds" else 1_000
+        number = f"try_cast({text} AS DOUBLE)"
+        # Years 1 to 9999, so that the product stays a timestamp.
+        return f"""CASE WHEN abs({number} * {factor}) < 2.5e17
+                        THEN make_timestamp(CAST(round({number} * {factor}) AS BIGINT)) END"""
+    parsed = f"try_strptime({text}, {literal(time_format)})"
+    if "%z" in time_format or "%Z" in time_format:
+        return f"timezone('UTC', {parsed})"
+    return parsed
