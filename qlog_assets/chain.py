@@ -14,6 +14,7 @@ from qlog_assets.engine import Engine, statement_version
 from qlog_assets.inspection import CAPPED_TABLES, CLEANED_TABLES, view_tables
 from qlog_assets.months import Month
 from qlog_assets.privacy.parameters import SafelogParameters
+from qlog_assets.public_material import build_pool, build_url_list
 from qlog_assets.settings import Policy
 from qlog_assets.sources.normalise import install_macros, make_normalised, normalise_url
 from qlog_assets.warehouse import Partition, TableFacts, Warehouse, describe
@@ -93,8 +94,6 @@ class Chain:
 
     def augment(self, month: Month, capped: Partition, policy: Policy) -> tuple[Partition, bool]:
         """pool_augmented: how many users typed each query, and the pool's queries that nobody typed."""
-        from qlog_assets.public_material import build_pool, build_url_list
-
         pool = build_pool(self, month, policy)
         upstream: dict[str, Partition | str] = {"capped_log": capped, "pool": pool}
         if policy.url_list is not None:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from qlog_assets.engine import Engine
-from qlog_assets.ingest import batch_counts, batch_of, batches, land
+from qlog_assets.ingest import batch_counts, batch_of, batches, is_complete, land
 from qlog_assets.ledger import Ledger
 from qlog_assets.months import Month
 from qlog_assets.privacy.errors import QlogError
@@ -52,7 +52,7 @@ def ingest_files(
     from qlog_assets.assets.resources import BATCHES
 
     warehouse.make()
-    known = {batch.provenance.upstream["landing"] for batch in batches(warehouse)}
+    known = {batch.provenance.upstream["landing"] for batch in batches(warehouse) if is_complete(batch)}
     answer: dict[str, Any] = {"read": 0, "accepted": 0, "rejected": Counter(), "months": Counter(), "already_ingested": []}
     # All files are looked at before any is read: a misspelt name among many leaves nothing half done.
     landed = [land(warehouse, path, format, columns) for path in paths]

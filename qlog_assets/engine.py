@@ -44,6 +44,7 @@ class Engine:
 
     def __init__(self, connection: duckdb.DuckDBPyConnection) -> None:
         self.connection = connection
+        connection.execute("SET enable_progress_bar = false")
 
     @staticmethod
     def limits(settings: Settings, spill: Path) -> dict[str, Any]:
@@ -54,7 +55,6 @@ class Engine:
             "temp_directory": str(spill),
             "threads": settings.threads,
             "preserve_insertion_order": False,
-            "enable_progress_bar": False,
             # Nothing is ever fetched: what is not on this machine is an error, not a download.
             "autoinstall_known_extensions": False,
         }

@@ -20,7 +20,7 @@ from qlog_assets.privacy.errors import QlogError
 from qlog_assets.settings import Policy
 from qlog_assets.sources.column_map import ColumnMap
 from qlog_assets.sources.readers import LogSource, MonthRange, read_batch
-from qlog_assets.warehouse import Partition, TableFacts, Warehouse, describe, file_checksum
+from qlog_assets.warehouse import Partition, TableFacts, Warehouse, describe, file_checksum, remove_whole
 
 FORMATS = ("aol", "excite", "table")
 READER_VERSION = "1"
@@ -103,7 +103,10 @@ def find_batch(warehouse: Warehouse, key: str) -> Batch:
 def ingest_batch(
     warehouse: Warehouse, engine: Engine, batch: Batch, policy: Policy, run_id: str | None = None
 ) -> tuple[Partition, bool]:
-    """Read a landing file once and write all its months, with every row accepted or rejected for a reason."""
+    """Read a landing file once and write all its months, with every row accepted or rejected for a reason.
+
+    A batch of which months were forgotten is read anew.
+    """
     months = MonthRange(policy.first, policy.last or LAST_MONTH)
     provenance = describe(
         "rejected_log",
@@ -119,6 +122,9 @@ def ingest_batch(
         run_id=run_id,
     )
 
+    known = next((part for part in batches(warehouse) if part.provenance.shape == provenance.shape), None)
+    if known is not None and not is_complete(known):
+        remove_whole(known.path)
     measured: dict[str, int] = {}
 
     def write(directory: Path) -> dict[str, TableFacts]:
@@ -144,6 +150,12 @@ def batch_counts(partition: Partition) -> dict[str, int]:
     rejected = tables["rejected"].rows
     accepted = sum(facts.rows for name, facts in tables.items() if name != "rejected")
     return {"read": partition.provenance.measured["read"], "accepted": accepted, "rejected": rejected}
+
+
+def is_complete(partition: Partition) -> bool:
+    """Whether a batch still holds every row that was read: forgetting a month takes its rows out."""
+    numbers = batch_counts(partition)
+    return numbers["accepted"] + numbers["rejected"] == numbers["read"]
 
 
 def within_share(partition: Partition, policy: Policy) -> bool:

@@ -24,7 +24,7 @@ def view_tables(engine: Engine, prefix: str, partition: Partition, tables: tuple
 def inspect_raw_log(engine: Engine, partition: Partition, month: Month) -> CheckResult:
     engine.view("raw_log", partition.files("log"))
     counts = engine.frame("check_raw_log", month_start=month.start, month_end=month.end)
-    return run_suite("raw_log", {"table": counts})
+    return run_suite("raw_log", {"counts": counts})
 
 
 def inspect_rejected_log(engine: Engine, partition: Partition, max_rejected_share: float) -> CheckResult:
@@ -32,7 +32,7 @@ def inspect_rejected_log(engine: Engine, partition: Partition, max_rejected_shar
     engine.view("rejected_log", partition.files("rejected"))
     rows = batch_counts(partition)
     counts = engine.frame("check_rejected_log", rows_read=rows["read"], rows_accepted=rows["accepted"])
-    return run_suite("rejected_log", {"table": counts}, parameters={"max_rejected_share": max_rejected_share})
+    return run_suite("rejected_log", {"counts": counts}, parameters={"max_rejected_share": max_rejected_share})
 
 
 def inspect_cleaned_log(engine: Engine, partition: Partition, month: Month) -> CheckResult:

@@ -12,7 +12,7 @@ import json
 import os
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -188,6 +188,17 @@ class Warehouse:
             write_private(base / "current", provenance.shape)
         return self.partition(provenance.asset, provenance.month, provenance.shape), fresh
 
+    def drop_tables(self, partition: Partition, names: Sequence[str]) -> None:
+        """Delete some tables of a partition and take them out of its provenance, which stays what it was otherwise."""
+        dropped = [partition.provenance.tables[name] for name in names if name in partition.provenance.tables]
+        kept = {name: facts for name, facts in partition.provenance.tables.items() if name not in names}
+        write_private(
+            partition.path / "provenance.json", canonical_json(asdict(replace(partition.provenance, tables=kept)))
+        )
+        for facts in dropped:
+            for name in facts.files:
+                (partition.path / name).unlink(missing_ok=True)
+
 
 def describe(
     asset: str,
@@ -254,6 +265,13 @@ def temporary_directory(beside: Path) -> Iterator[Path]:
         yield scratch
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
+
+
+def remove_whole(path: Path) -> None:
+    """Remove a directory so that a reader sees all of it or none."""
+    if path.exists():
+        with temporary_directory(path.parent) as scratch:
+            path.rename(scratch / "removed")
 
 
 def replace_directory(source: Path, target: Path) -> None:

@@ -13,6 +13,7 @@ import dagster as dg
 from dagster_duckdb import DuckDBResource
 from pydantic import Field, create_model
 
+from qlog_assets import __version__
 from qlog_assets.engine import Engine
 from qlog_assets.ledger import Ledger
 from qlog_assets.months import Month
@@ -85,7 +86,7 @@ class WarehouseResource(dg.ConfigurableResource[Warehouse]):
             yield Engine(connection)
 
     def ledger(self, run_id: str | None = None) -> Ledger:
-        return Ledger.open(self.open().ledger_url)
+        return Ledger.open(self.open().ledger_url, run_id=run_id, code_version=__version__)
 
 
 def month_of(context: dg.AssetExecutionContext | dg.AssetCheckExecutionContext) -> Month:
