@@ -26,10 +26,12 @@ def position_within(groups: np.ndarray) -> np.ndarray:
 
 def distinct(users: np.ndarray, items: np.ndarray) -> Rows:
     """The first row of each (user, item), in the order of time."""
-    pairs = np.stack([np.asarray(users, np.int64), np.asarray(items, np.int64)], axis=1)
-    _, first = np.unique(pairs, axis=0, return_index=True)
-    first.sort()
-    return pairs[first, 0], pairs[first, 1]
+    users, items = np.asarray(users, np.int64), np.asarray(items, np.int64)
+    order = np.lexsort((items, users))  # stable: the first row of each pair in time is the first of its run
+    new = np.ones(users.size, bool)
+    new[1:] = (np.diff(users[order]) != 0) | (np.diff(items[order]) != 0)
+    first = np.sort(order[new])
+    return users[first], items[first]
 
 
 def first_events(users: np.ndarray, items: np.ndarray, limit: int) -> Rows:

@@ -5,9 +5,11 @@ from __future__ import annotations
 from fractions import Fraction
 
 import numpy as np
+import pytest
 
 from qlog_assets.mechanisms import zealous
 from qlog_assets.privacy.histogram import stability_threshold
+from qlog_assets.privacy.parameters_others import ZealousParameters
 from qlog_assets.privacy.randomness import SeededRandom
 
 
@@ -36,3 +38,17 @@ def test_sound_release_prints_whole_numbers_at_or_above_the_stability_threshold(
     scale, delta = Fraction(5), Fraction(1, 1000)
     release = zealous.release(SeededRandom(5), np.full(3000, 40), 2, scale, delta)
     assert release.users.dtype == np.int64 and release.users.min() == stability_threshold(2, scale, delta)
+
+
+@pytest.mark.parametrize("method", ["truncated_geometric", "gaussian_counts", "weighted_gaussian", "sips"])
+def test_modern_methods_release_what_hundreds_hold_with_counts_and_hide_what_one_holds(method: str) -> None:
+    """400 users share three items and hold one of their own each; seeded."""
+    chosen = ZealousParameters(
+        items_per_user=4, kinds=("queries",), epsilon="2.3", delta="1e-6", method=method, counted_items_per_user=4
+    )
+    users = np.repeat(np.arange(400), 4)
+    items = np.column_stack([np.tile([0, 1, 2], (400, 1)), np.arange(3, 403)]).ravel()
+    release = zealous.release_modern(SeededRandom(6), users, items, 403, chosen)
+    assert release.items.tolist() == [0, 1, 2]
+    assert release.users is not None and np.abs(release.users - 400).max() < 100
+    assert (release.loss.epsilon, release.loss.delta) == (chosen.epsilon, chosen.delta)

@@ -104,7 +104,7 @@ def events_counter(limit: Literal["events", "distinct"]) -> AuditResult:
 
 @CASES.add("A6", "as printed, events of d distinct artifacts", "fail", floats=True)
 def uncapped_events(source: RandomSource) -> AuditResult:
-    """At least 8.9 where 4.6 is claimed: X sends one artifact 200 times. More runs would show more without end."""
+    """At least 8.8 where 4.6 is claimed: X sends one artifact 200 times. More runs would show more without end."""
     log = {**users_of(("dog food",), 6), "X": ("dog food",) * 200}
     return audit_ratio(printed_at_least("distinct", 100), log, without_x(log), WITH_COUNTS, source, RUNS // 5)
 
@@ -133,7 +133,7 @@ def one_epsilon(source: RandomSource) -> AuditResult:
 
 @CASES.add("A6", "as printed, selection and count as two ε", "pass", floats=True)
 def two_epsilons(source: RandomSource) -> AuditResult:
-    """About 4.5 of 4.61: six users give the event a probability of 0.5 %, seen to within 5 % by three million runs."""
+    """About 4.53 of 4.61: six users give the event a probability of 0.25 %, seen to within 6 % by three million runs."""
     return audit_ratio(COUNTS_PAPER, SHARED, without_x(SHARED), WITH_COUNTS, source, 3 * RUNS)
 
 
@@ -165,7 +165,7 @@ def sound_counts(source: RandomSource) -> AuditResult:
 
 @CASES.add("A6", "sound, an artifact only X sent", "pass")
 def sound_new_artifact(source: RandomSource) -> AuditResult:
-    """About 0.94 % of 1 %: scaled to b = 20, where the whole-number threshold wastes at most 5 % of δ."""
+    """About 0.93 % of 1 %: scaled to b = 20, where the whole-number threshold wastes at most 5 % of δ."""
     log = {**users_of(("dog food",), 9), "X": ("my own name",)}
     mechanism, claim, _ = sound_printed("my own name", epsilon="0.05", delta="0.01")
     return audit_structural_zero(mechanism, log, without_x(log), claim, source, RUNS // 2)
@@ -173,7 +173,7 @@ def sound_new_artifact(source: RandomSource) -> AuditResult:
 
 @CASES.add("A6", "sound, X brings the last key share", "pass")
 def sound_last_share(source: RandomSource) -> AuditResult:
-    """The same 0.94 % of 1 %: the fifth share makes the shifted count 1, as if X alone had sent the artifact."""
+    """The same 0.93 % of 1 %: the fifth share makes the shifted count 1, as if X alone had sent the artifact."""
     log = {**users_of(("my own name",), 4), "X": ("my own name",)}
     mechanism, claim, _ = sound_printed("my own name", epsilon="0.05", delta="0.01", share_threshold=5)
     return audit_structural_zero(mechanism, log, without_x(log), claim, source, RUNS // 2)

@@ -52,7 +52,7 @@ NEW_DELTA = Fraction(1, 100)
 
 @CASES.add("A8", "stability histogram, m new items", "pass")
 def new_items(source: RandomSource) -> AuditResult:
-    """About 0.94 % of 1 %: with b = 30 the whole-number threshold wastes at most 3 % of δ, sampling hides the rest."""
+    """About 0.95 % of 1 %: with b = 30 the whole-number threshold wastes at most 3 % of δ, sampling hides the rest."""
     return audit_structural_zero(
         any_printed(Fraction(30), NEW_DELTA), NEW_ITEMS, without_x(NEW_ITEMS), Claim(0.1, 0.01), source, RUNS
     )
@@ -107,7 +107,7 @@ def is_odd(log: ItemLog, source: RandomSource, runs: int) -> np.ndarray:
 
 @CASES.add("A9", "float Laplace", "fail", floats=True)
 def float_bits(source: RandomSource) -> AuditResult:
-    """As much as the runs can show for an event of one run in five (8.5), where ε = 1 is claimed: one sample tells."""
+    """As much as the runs can show for an event of one run in four (9.1), where ε = 1 is claimed: one sample tells."""
     return audit_ratio(fine_bits, ONE_USER, without_x(ONE_USER), Claim(1), source, RUNS // 2)
 
 
@@ -143,13 +143,13 @@ def cached_mean_high(log: ItemLog, source: RandomSource, runs: int) -> np.ndarra
 
 @CASES.add("A10", "25 re-runs claimed as one", "fail")
 def reruns_as_one(source: RandomSource) -> AuditResult:
-    """About 0.95 where 0.2 is claimed."""
+    """About 0.88 where 0.2 is claimed."""
     return audit_ratio(mean_high, ONE_USER, without_x(ONE_USER), Claim(0.2), source, RUNS // 5, batch=20_000)
 
 
 @CASES.add("A10", "25 re-runs claimed as 25", "pass")
 def reruns_as_many(source: RandomSource) -> AuditResult:
-    """About 0.95 of 5: the worst outcome, all 25 draws at 1 or more, has probability 3e-7 and is never seen."""
+    """About 0.88 of 5: the worst outcome, all 25 draws at 1 or more, has probability 3e-7 and is never seen."""
     return audit_ratio(mean_high, ONE_USER, without_x(ONE_USER), Claim(5), source, RUNS // 5, batch=20_000)
 
 

@@ -113,7 +113,7 @@ def cap_only(source: RandomSource) -> AuditResult:
 
 @CASES.add("A1", "cap only, the one count X moves", "pass")
 def cap_only_moved(source: RandomSource) -> AuditResult:
-    """About 0.93 of 1: the ratio of the tails is exactly e; 101 counts a run allow only so many runs."""
+    """About 0.96 of 1: the ratio of the tails is exactly e; 101 counts a run allow only so many runs."""
     chosen = queries_only(threshold=1)
     mechanism = printed_at_least(RARE[0], 5, chosen)
     return audit_ratio(mechanism, FILTERED, without_x(FILTERED), claimed("sound", chosen), source, 60_000, batch=20_000)
@@ -194,7 +194,7 @@ def stable_pairs(source: RandomSource) -> AuditResult:
 
 @CASES.add("A2", "public url list", "pass")
 def listed_pairs(source: RandomSource) -> AuditResult:
-    """About 0.97 of 1: the ratio of the tails is exactly e; the rest is sampling error."""
+    """About 0.98 of 1: the ratio of the tails is exactly e; the rest is sampling error."""
     chosen = queries_only(click_scale=1, click_threshold=1)
     return audit_ratio(listed_pair_printed(chosen), CLICKED, without_x(CLICKED), Claim(1), source, RUNS // 2)
 
@@ -247,13 +247,13 @@ def outside_the_pool(source: RandomSource) -> AuditResult:
 
 @CASES.add("A3", "pool with p_g = 0.3 claimed as 1", "fail", floats=True)
 def pool_claimed_certain(source: RandomSource) -> AuditResult:
-    """About 1.36 where 0.33 is claimed: the true ratio has the factor 1/p_g."""
+    """About 1.35 where 0.33 is claimed: the true ratio has the factor 1/p_g."""
     return audit_ratio(name_printed_paper(0.3), NAMED, without_x(NAMED), claimed("paper", A3), source, RUNS)
 
 
 @CASES.add("A3", "secret pool with p_g = 0.3 claimed as such", "pass", floats=True)
 def pool_claimed_as_is(source: RandomSource) -> AuditResult:
-    """About 1.36 of 1.40, the tail ratio being exact: p_g is true here because the pool is secret and drawn afresh."""
+    """About 1.35 of 1.40, the tail ratio being exact: p_g is true here because the pool is secret and drawn afresh."""
     chosen = A3.with_changes(pool_probability="0.3")
     return audit_ratio(name_printed_paper(0.3), NAMED, without_x(NAMED), claimed("paper", chosen), source, RUNS)
 

@@ -78,13 +78,13 @@ AT_THRESHOLD = SOUND.thresholds["sessions"]
 
 @CASES.add("A4", "as printed, one ε for both", "fail", floats=True)
 def one_epsilon_for_both(source: RandomSource) -> AuditResult:
-    """Measures about 1.93 where 1 is claimed and 2 is true."""
+    """Measures about 1.92 where 1 is claimed and 2 is true."""
     return audit_ratio(PAPER_EVENT, *together(39), claim_of(PAPER.claimed), source, RUNS)
 
 
 @CASES.add("A4", "as printed, the sum", "pass", floats=True)
 def sum_as_printed(source: RandomSource) -> AuditResult:
-    """About 1.93 of 2: the event has probability 0.8 % without X, so a million runs see it to within 6 %."""
+    """About 1.92 of 2: the event has probability 0.8 % without X, so a million runs see it to within 6 %."""
     return audit_ratio(PAPER_EVENT, *together(39), claim_of(PAPER.proven), source, RUNS)
 
 
@@ -138,7 +138,7 @@ def moved_by_one_user(repeats: bool) -> AuditResult:
 
 @CASES.add("A5", "subsequences with multiplicity", "fail")
 def multiplicity(source: RandomSource) -> AuditResult:
-    """11.2 % of the runs print an item of X where 1 % is claimed: (a, a) counts 6, the threshold was made for 1."""
+    """11 % of the runs print an item of X where 1 % is claimed: (a, a) counts 6, the threshold was made for 1."""
     return new_items(REPEATING, True, 1, source)
 
 
@@ -150,13 +150,13 @@ def multiplicity_sensitivity(source: RandomSource) -> AuditResult:
 
 @CASES.add("A5", "distinct subsequences", "pass")
 def distinct_repeating(source: RandomSource) -> AuditResult:
-    """0.2 % of 1 %: the repeating session has 3 distinct items where 11 are paid for."""
+    """0.16 % of 1 %: the repeating session has 3 distinct items where 11 are paid for."""
     return new_items(REPEATING, False, 1, source)
 
 
 @CASES.add("A5", "distinct subsequences of a varied session", "pass")
 def distinct_varied(source: RandomSource) -> AuditResult:
-    """About 0.95 % of 1 %: all 11 items are new; the threshold is a whole number, so p is up to e^(-1/20) too small."""
+    """About 0.90 % of 1 %: all 11 items are new; the threshold is a whole number, so p is up to e^(-1/20) too small."""
     return new_items(VARIED, False, 20, source)
 
 
