@@ -187,9 +187,9 @@ def zcdp_epsilon(rho: Fraction | float, delta: Fraction | float) -> float:
     ε = min over α > 1 of αρ + [ln(1/δ) + (α-1)·ln(1 - 1/α) - ln α]/(α-1) (Canonne, Kamath, Steinke 2020). Every α
     gives a valid ε, so an inexact minimum only costs tightness.
     """
+    if not (math.isfinite(rho) and rho >= 0 and 0 < delta < 1):
+        raise ParameterError("zCDP converts at a finite rho >= 0 and at 0 < delta < 1")
     spent, target = rounded_up(Fraction(rho)), float(delta)
-    if not (math.isfinite(spent) and spent >= 0 and 0 < target < 1):
-        raise ParameterError("zCDP converts at rho >= 0 and 0 < delta < 1")
     if spent == 0:
         return 0.0
 
@@ -210,11 +210,11 @@ def zcdp_epsilon(rho: Fraction | float, delta: Fraction | float) -> float:
 
 def zcdp_rho(epsilon: Fraction | float, delta: Fraction | float) -> Fraction:
     """The largest ρ whose ε at `delta` is at most `epsilon`, rounded down: what a zCDP budget holds."""
+    if not (math.isfinite(epsilon) and epsilon > 0):
+        raise ParameterError("a zCDP budget needs a finite epsilon above 0")
     most = float(epsilon)
     if Fraction(most) > Fraction(epsilon):
         most = math.nextafter(most, 0.0)
-    if not (math.isfinite(most) and most > 0):
-        raise ParameterError("a zCDP budget needs a finite epsilon above 0")
     low, high = 0.0, most
     while zcdp_epsilon(high, delta) <= most:
         high *= 2
