@@ -48,10 +48,11 @@ def test_float_noise_is_audited_even_when_the_source_is_the_secure_one() -> None
 
 def test_audits_are_chosen_by_mechanism_and_repeat_with_their_seed() -> None:
     assert set(MECHANISMS) == {"safelog", "zealous", "sessions", "crowd", "sanitized", "noise"}
-    first, second = (run_audits("sanitized", seed=3) for _ in range(2))
-    assert [result.row() for result in first] == [result.row() for result in second]
-    assert {result.audit for result in first} == {"A7"}
-    assert all(result.as_expected for result in first)
+    results = run_audits("sessions", seed=3)
+    assert {result.audit for result in results} == {"A4", "A5"}
+    assert all(result.as_expected for result in results)
+    first = results[0]
+    assert run(f"{first.audit} {first.variant}", SeededRandom(3)) == first
 
 
 def test_an_unknown_mechanism_or_audit_is_named_in_one_line() -> None:

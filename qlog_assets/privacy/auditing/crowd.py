@@ -133,7 +133,7 @@ def one_epsilon(source: RandomSource) -> AuditResult:
 
 @CASES.add("A6", "as printed, selection and count as two ε", "pass", floats=True)
 def two_epsilons(source: RandomSource) -> AuditResult:
-    """About 4.53 of 4.61: six users give the event a probability of 0.25 %, seen to within 6 % by three million runs."""
+    """About 4.53 of 4.61: six users give the event a probability of 0.25 %, seen to 6 % by three million runs."""
     return audit_ratio(COUNTS_PAPER, SHARED, without_x(SHARED), WITH_COUNTS, source, 3 * RUNS)
 
 
