@@ -104,7 +104,7 @@ class Guarantee:
     """The two-sided geometric counts of a sound release, for the exact accountant. Empty where it does not apply."""
 
     def accounted(self, accounting_delta: Fraction | None = None) -> PrivacyLoss | None:
-        """The same release by exact accounting of its noise: a smaller ε for some more δ. None where there is no gain.
+        """The same release by exact accounting of its noise: a smaller ε for some more δ. None where it gains under 1 %.
 
         Valid inside one release, whose parameters are fixed; across releases the ledger adds `proven` or ρ instead.
         By default the accountant takes as much δ as the release has, or a billionth where it has none.
@@ -113,7 +113,7 @@ class Guarantee:
             return None
         stability = Fraction(self.proven.delta)
         epsilon, delta = release_loss(self.noise, stability, accounting_delta or stability or Fraction(1, 10**9))
-        return PrivacyLoss(epsilon, delta, self.proven.rho) if epsilon < self.proven.epsilon else None
+        return PrivacyLoss(epsilon, delta, self.proven.rho) if epsilon < 0.99 * self.proven.epsilon else None
 
     def as_json(self) -> dict[str, Any]:
         """The contract of `qlog guarantee --json`; scripts rely on these keys."""

@@ -158,13 +158,14 @@ def modern(parameters: ZealousParameters) -> Guarantee:
         else:
             figures["set_rho"] = float(kind_rho * parameters.set_share)
             figures["count_rho"] = float(kind_rho * (1 - parameters.set_share))
+    adds_up = "" if total.rho is None else "; ρ adds up, this ε does not"
     return Guarantee(
         mechanism="zealous",
         variant="modern",
         claimed=total,
         proven=total,
         parts=tuple(
-            Part(kind, loss, loss, f"{kind.capitalize()} alone, by {parameters.method.replace('_', ' ')}.")
+            Part(kind, loss, loss, f"{kind.capitalize()} alone, by {parameters.method.replace('_', ' ')}{adds_up}.")
             for kind in parameters.kinds
         ),
         assumptions=(
