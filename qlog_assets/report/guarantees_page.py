@@ -203,8 +203,8 @@ def safelog_examples() -> str:
         "**Examples.** Table 3 of the paper (K = b = b_q = b_c = 10, transitions left out); the same formula with a "
         "tight bound; and the sound release at these scales with δ = 1e-6, which needs one noise a query, not two:\n\n"
         + table(heads, rows)
-        + f"\n\nThe paper advises to set b near the turning point of its ε (K = 100: b = {turning:.2f}). That point is an "
-        "artefact of a loose bound: with tight α selection costs q_f/b, and more noise is always more private."
+        + f"\n\nThe paper advises to set b near the turning point of its ε (K = 100: b = {turning:.2f}). That is "
+        "an artefact of a loose bound: with tight α selection costs q_f/b, and more noise is always more private."
     )
 
 

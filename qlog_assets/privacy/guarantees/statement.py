@@ -104,7 +104,7 @@ class Guarantee:
     """The two-sided geometric counts of a sound release, for the exact accountant. Empty where it does not apply."""
 
     def accounted(self, accounting_delta: Fraction | None = None) -> PrivacyLoss | None:
-        """The same release by exact accounting of its noise: a smaller ε for some more δ. None where it gains under 1 %.
+        """The same release by exact accounting of its noise: a smaller ε for more δ. None where it gains below 1 %.
 
         Valid inside one release, whose parameters are fixed; across releases the ledger adds `proven` or ρ instead.
         By default the accountant takes as much δ as the release has, or a billionth where it has none.
