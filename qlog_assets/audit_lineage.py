@@ -1,4 +1,4 @@
-"""Follows a release back to its landing files, and counts its users' limits again, as far as the data is still there."""
+"""Follows a release back to its landing files and counts its limits again, as far as the data is still there."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ def lineage_findings(warehouse: Warehouse, ledger: Ledger, charge: Charge) -> Fo
         return [damage], []
     if partition is None:
         return [], [f"{limited} is no longer there: its limits cannot be counted again"]
-    findings, notes = [], []
+    findings: list[str] = []
+    notes: list[str] = []
     try:
         partition.verify()
     except WarehouseError as error:

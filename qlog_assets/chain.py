@@ -42,7 +42,12 @@ class Chain:
     def clean(self, month: Month, raw: Partition) -> tuple[Partition, bool]:
         """cleaned_log: normalised texts, searches and clicks told apart."""
         provenance = describe(
-            "cleaned_log", month, code_version=CLEANED_VERSION, parameters={}, upstream={"raw_log": raw}, run_id=self.run_id
+            "cleaned_log",
+            month,
+            code_version=CLEANED_VERSION,
+            parameters={},
+            upstream={"raw_log": raw},
+            run_id=self.run_id,
         )
 
         def write(directory: Path) -> dict[str, TableFacts]:
@@ -85,7 +90,10 @@ class Chain:
             view_tables(self.engine, "cleaned", cleaned, CLEANED_TABLES)
             return {
                 table: self.engine.write(
-                    f"capped_{table}", directory / f"{table}.parquet", digest=f"digest_capped_{table}", **arguments[table]
+                    f"capped_{table}",
+                    directory / f"{table}.parquet",
+                    digest=f"digest_capped_{table}",
+                    **arguments[table],
                 )
                 for table in CAPPED_TABLES
             }
@@ -99,7 +107,12 @@ class Chain:
         if policy.url_list is not None:
             upstream["url_list"] = build_url_list(self, policy.url_list)
         provenance = describe(
-            "pool_augmented", month, code_version=AUGMENTED_VERSION, parameters={}, upstream=upstream, run_id=self.run_id
+            "pool_augmented",
+            month,
+            code_version=AUGMENTED_VERSION,
+            parameters={},
+            upstream=upstream,
+            run_id=self.run_id,
         )
 
         def write(directory: Path) -> dict[str, TableFacts]:

@@ -1,6 +1,6 @@
-"""`qlog`: a thin face over the same Dagster jobs and the same door. Commands parse, run and print; nothing is decided here.
+"""`qlog`: a thin face over the same Dagster jobs and the same door. Commands parse, run and print; they decide nothing.
 
-Every command that answers takes --json; the JSON is a contract. Bad input is one line on standard error and exit code 2.
+Every command that answers takes --json, which is a contract. Bad input is one line on standard error and exit code 2.
 """
 
 from __future__ import annotations
@@ -25,9 +25,12 @@ app = typer.Typer(
 )
 
 Sets = Annotated[
-    list[str] | None, typer.Option("--set", help="key=value; a parameter by its name, others as section.key; none = off")
+    list[str] | None,
+    typer.Option("--set", help="key=value; a parameter by its name, others as section.key; none = off"),
 ]
-Months = Annotated[list[str], typer.Option("--month", help="YYYY-MM; repeat for several months, which run side by side")]
+Months = Annotated[
+    list[str], typer.Option("--month", help="YYYY-MM; repeat for several months, which run side by side")
+]
 
 
 def opened(settings: dict[str, str] | None = None) -> tuple[Warehouse, Policy]:
@@ -107,7 +110,9 @@ def release(
     mechanism: Annotated[str, typer.Argument(help="safelog")],
     month: Months,
     assignments: Sets = None,
-    again: Annotated[str | None, typer.Option(help="Why one more draw, at one more charge, of a released month")] = None,
+    again: Annotated[
+        str | None, typer.Option(help="Why one more draw, at one more charge, of a released month")
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Release months through the door. A month that has this release already is served, not charged."""
@@ -146,7 +151,7 @@ def simulate(
     assignments: Sets = None,
     as_json: Json = False,
 ) -> None:
-    """Draw with seeded noise into private/studies: for parameters and the papers' variants. Never published or charged."""
+    """Draw with seeded noise into private/studies, sound or as the paper prints it. Never published, never charged."""
     from qlog_assets.commands import simulate_month
 
     settings = parsed(assignments)
@@ -201,7 +206,8 @@ def audit_mechanism(
     with progress(as_json) as tell:
         tell(f"attacking {mechanism}")
         facts = attack_mechanism(mechanism, seed)
-    show(facts, as_json, lambda shown: show_table(shown["columns"], shown["rows"]))
+    columns = ["audit", "variant", "claim", "measured", "verdict", "expected"]
+    show(facts, as_json, lambda shown: show_table(columns, shown["audits"]))
     if not facts["ok"]:
         raise typer.Exit(1)
 

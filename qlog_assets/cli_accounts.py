@@ -66,7 +66,9 @@ def show_ledger(context: typer.Context, as_json: Json = False) -> None:
 
 
 def amount(value: Any) -> dict[str, float]:
-    return {"epsilon": float(value.epsilon), "delta": float(value.delta)}
+    """ε and δ, and ρ where a zCDP filter decides."""
+    rho = getattr(value, "rho", None)
+    return {"epsilon": float(value.epsilon), "delta": float(value.delta)} | ({} if rho is None else {"rho": float(rho)})
 
 
 def ledger_lines(facts: dict[str, Any]) -> None:
@@ -99,14 +101,9 @@ def set_budget(
     except ValueError as error:
         raise QlogError(f"set-budget: {error}") from None
     dataset = ledger.set_budget(policy.dataset, *asked, reason)
+    total = f"ε = {readable(dataset.budget.epsilon)}, δ = {readable(dataset.budget.delta)}"
     facts = {"dataset": dataset.name, "budget": amount(dataset.budget)}
-    show(
-        facts,
-        as_json,
-        lambda _: console.print(
-            f"the budget of {dataset.name} is ε = {readable(dataset.budget.epsilon)}, δ = {readable(dataset.budget.delta)}"
-        ),
-    )
+    show(facts, as_json, lambda _: console.print(f"the budget of {dataset.name} is {total}"))
 
 
 @ledger_app.command()
@@ -135,8 +132,9 @@ def register(app: typer.Typer) -> None:
         """Verify releases against ledger, files, inputs and Dagster's history. Exit code 1 on any finding."""
         from qlog_assets.release_audit import audit_releases
 
-        warehouse, policy, ledger = ensured()
-        report = audit_releases(warehouse, policy, ledger, releases or [])
+        warehouse = Warehouse(Settings.from_environment())
+        # Never made here: an audit that found no ledger and made a new one would find nothing wrong with it.
+        report = audit_releases(warehouse, Ledger.open(warehouse.ledger_url, create=False), releases or [])
         show(report.as_json(), as_json, audit_lines)
         if not report.ok:
             raise typer.Exit(1)

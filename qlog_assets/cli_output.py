@@ -30,7 +30,7 @@ def progress(as_json: bool) -> Iterator[Callable[[str], None]]:
         yield lambda step: None
         return
     with watcher.status("starting") as status:
-        yield lambda step: status.update(step)
+        yield status.update
 
 
 def show(facts: dict[str, Any], as_json: bool, lines: Callable[[dict[str, Any]], None]) -> None:
@@ -46,7 +46,9 @@ def show_table(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
     table = Table(box=None, pad_edge=False, header_style="bold")
     for number, column in enumerate(columns):
         cells = [str(row[number]) for row in rows]
-        numeric = bool(cells) and all(cell.replace(",", "").replace(".", "").replace("-", "").isdigit() for cell in cells)
+        numeric = bool(cells) and all(
+            cell.replace(",", "").replace(".", "").replace("-", "").isdigit() for cell in cells
+        )
         table.add_column(column, justify="right" if numeric else "left", overflow="fold")
     for row in rows:
         table.add_row(*(str(cell) for cell in row))

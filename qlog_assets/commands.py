@@ -15,16 +15,14 @@ from qlog_assets.ingest import batch_counts, batch_of, batches, is_complete, lan
 from qlog_assets.ledger import Ledger
 from qlog_assets.months import Month
 from qlog_assets.privacy.errors import QlogError
-from qlog_assets.runs import RunFailed, Work, dagster_instance, run, run_all
+from qlog_assets.runs import RunFailedError, Work, dagster_instance, run, run_all
 from qlog_assets.settings import Policy
 from qlog_assets.warehouse import Warehouse
 
 Tell = Callable[[str], None]
 
 
-def write_synthetic_log(
-    warehouse: Warehouse, rows: int, seed: int, first: Month, last: Month, tell: Tell
-) -> Path:
+def write_synthetic_log(warehouse: Warehouse, rows: int, seed: int, first: Month, last: Month, tell: Tell) -> Path:
     """The synthetic log in the landing zone, and the public lists of its world beside the private zones."""
     from qlog_assets.sources.synthetic import public_queries, site_directory, write_log
 
@@ -53,7 +51,13 @@ def ingest_files(
 
     warehouse.make()
     known = {batch.provenance.upstream["landing"] for batch in batches(warehouse) if is_complete(batch)}
-    answer: dict[str, Any] = {"read": 0, "accepted": 0, "rejected": Counter(), "months": Counter(), "already_ingested": []}
+    answer: dict[str, Any] = {
+        "read": 0,
+        "accepted": 0,
+        "rejected": Counter(),
+        "months": Counter(),
+        "already_ingested": [],
+    }
     # All files are looked at before any is read: a misspelt name among many leaves nothing half done.
     landed = [land(warehouse, path, format, columns) for path in paths]
     for path in landed:
@@ -63,7 +67,7 @@ def ingest_files(
             continue
         tell(f"reading {path.name}")
         with dagster_instance(warehouse) as instance:
-            instance.add_dynamic_partitions(BATCHES.name, [batch.key])
+            instance.add_dynamic_partitions(str(BATCHES.name), [batch.key])
         run(warehouse, Work("ingest", batch.key, {}), tell)
         known.add(batch.checksum)
         partition = warehouse.current("rejected_log", batch.key)
@@ -100,7 +104,7 @@ def release_months(
     months = sorted(set(months))
     failures = run_all(warehouse, [Work(f"{mechanism}_release", month, config) for month in months], tell)
     if failures:
-        raise RunFailed("; ".join(f"{month}: {reason}" for month, reason in sorted(failures.items())))
+        raise RunFailedError("; ".join(f"{month}: {reason}" for month, reason in sorted(failures.items())))
     return [describe_release(warehouse, policy, mechanism, month, before) for month in months]
 
 
@@ -168,6 +172,4 @@ def attack_mechanism(mechanism: str, seed: int | None) -> dict[str, Any]:
     from qlog_assets.privacy.auditing import run_audits
 
     results = run_audits(mechanism, seed)
-    columns = ["audit", "variant", "claim", "measured", "verdict", "expected"]
-    rows = [[r.name, r.variant, r.claim_text, r.measured_text, r.verdict, r.expected] for r in results]
-    return {"columns": columns, "rows": rows, "ok": all(row[4] == row[5] for row in rows)}
+    return {"audits": [result.row() for result in results], "ok": all(result.as_expected for result in results)}

@@ -1,6 +1,8 @@
-"""`qlog demo`: a synthetic log, three monthly releases, and what the pure-ε variant would release. Nothing but calls."""
+"""`qlog demo`: a synthetic log, three monthly releases, and what pure ε would release. Nothing but calls."""
 
 from __future__ import annotations
+
+from typing import Any
 
 from qlog_assets.cli_output import console, progress, show, show_table
 from qlog_assets.commands import ingest_files, release_months, simulate_month, write_synthetic_log
@@ -41,7 +43,7 @@ def run_demo(rows: int, seed: int, as_json: bool) -> None:
     show(facts, as_json, lambda _: demo_lines(rows, answers, headline))
 
 
-def demo_lines(rows: int, answers: list[dict], headline: dict) -> None:
+def demo_lines(rows: int, answers: list[dict[str, Any]], headline: dict[str, Any]) -> None:
     from qlog_assets.cli import release_table
 
     console.print(f"A synthetic log of {rows:,} rows, three months, released through the door:")

@@ -59,9 +59,7 @@ def refuse_stale(warehouse: Warehouse, partition: Partition, month: Month) -> No
         refuse_stale(warehouse, above, month)
 
 
-def public_inputs(
-    warehouse: Warehouse, entry: MechanismEntry, inputs: Mapping[str, Partition]
-) -> dict[str, Partition]:
+def public_inputs(warehouse: Warehouse, entry: MechanismEntry, inputs: Mapping[str, Partition]) -> dict[str, Partition]:
     """The public material that the inputs were made with, by the shape their provenance names."""
     found: dict[str, Partition] = {}
     for partition in inputs.values():

@@ -29,7 +29,6 @@ class DrawError(QlogError):
 class DrawnRelease:
     """What a draw is of: the request as the ledger has it, and the shapes of the partitions it read."""
 
-    release_id: str
     fingerprint: str
     dataset: str
     month: str
@@ -40,8 +39,10 @@ class DrawnRelease:
     parameters: dict[str, Any]
     inputs: dict[str, str]
     salt: str
-    software: str
-    public_material: tuple[dict[str, Any], ...] = ()
+    """What hides the ledger's head in the manifest."""
+    software: dict[str, str]
+    about: dict[str, str | None]
+    public_material: tuple[dict[str, Any], ...]
 
 
 @dataclass(frozen=True)
@@ -114,5 +115,3 @@ def sync(path: Path) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
-
-

@@ -116,7 +116,7 @@ class Engine:
         return dict(zip(columns, result.fetchone() or (), strict=True))
 
     def write(self, name: str, path: Path, *, digest: str | None = None, **parameters: Any) -> TableFacts:
-        """Write what `sql/<name>.sql` selects to one Parquet file; `digest` names the statement of its content digest."""
+        """Write what `sql/<name>.sql` selects to a Parquet file; `digest` names the statement of its content digest."""
         escaped = str(path).replace("'", "''")
         self.connection.execute(f"COPY ({statement(name)}) TO '{escaped}' ({PARQUET})", parameters)
         return self.facts(path.parent, [path], digest=digest)

@@ -164,7 +164,9 @@ def within_share(partition: Partition, policy: Policy) -> bool:
     return Fraction(numbers["rejected"], max(numbers["read"], 1)) <= policy.ingest.max_rejected_share
 
 
-def assemble_raw_log(warehouse: Warehouse, month: Month, policy: Policy, run_id: str | None = None) -> tuple[Partition, bool]:
+def assemble_raw_log(
+    warehouse: Warehouse, month: Month, policy: Policy, run_id: str | None = None
+) -> tuple[Partition, bool]:
     """raw_log of a month: the accepted rows of every batch that has any. Files are linked, not written again."""
     parts = [batch for batch in batches(warehouse) if month in batch.provenance.tables and within_share(batch, policy)]
     if not parts:

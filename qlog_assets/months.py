@@ -42,9 +42,7 @@ class Month(str):
 
     @classmethod
     def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> core_schema.CoreSchema:
-        return core_schema.no_info_plain_validator_function(
-            cls, serialization=core_schema.to_string_ser_schema()
-        )
+        return core_schema.no_info_plain_validator_function(cls, serialization=core_schema.to_string_ser_schema())
 
 
 def months_between(first: Month, last: Month) -> list[Month]:

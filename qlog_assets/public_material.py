@@ -52,7 +52,7 @@ def earlier_release(warehouse: Warehouse, release_id: str, month: Month) -> Rele
     table = path / "queries.parquet"
     if not table.exists():
         raise QlogError(f"{release_id} cannot be in the pool of {month}: it has no table of queries")
-    return ReleasedPool(release_id=release_id, month=charge.month, path=table)
+    return ReleasedPool(release_id=release_id, month=Month(charge.month), path=table)
 
 
 def public_facts(partition: Partition) -> dict[str, Any]:
@@ -62,9 +62,13 @@ def public_facts(partition: Partition) -> dict[str, Any]:
 
 def keep(chain: Chain, asset: str, table: str, loaded: PublicList) -> Partition:
     """A loaded list as a partition, so that the door can tell which list a release was made with."""
-    facts = {key: value for key, value in loaded.provenance.items() if key not in ("sha256", "loader")}
     provenance = describe(
-        asset, PUBLIC_MATERIAL, code_version="1", parameters=facts, upstream={"list": loaded.digest}, run_id=chain.run_id
+        asset,
+        PUBLIC_MATERIAL,
+        code_version="1",
+        parameters=loaded.provenance,
+        upstream={"list": loaded.digest},
+        run_id=chain.run_id,
     )
 
     def write(directory: Path) -> dict[str, TableFacts]:

@@ -10,14 +10,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-import numpy as np
 import pyarrow as pa
 
 from qlog_assets.checks import released_frames, run_suite
 from qlog_assets.drawing import Drawn, MechanismEntry
 from qlog_assets.draws import Draw, sync
 from qlog_assets.ledger import Charge, SaltedHead
-from qlog_assets.personal_data import outside, personal_data_mask
+from qlog_assets.personal_data import suppression_mask
 from qlog_assets.privacy.errors import QlogError
 from qlog_assets.privacy.guarantees import Guarantee
 from qlog_assets.report.datasheet import write_datasheet
@@ -61,12 +60,43 @@ def stage(
     drawn = draw.read()
     public, suppressed = suppress_personal_data(drawn, entry)
     reached("personal_data_suppressed")
-    for layout in entry.tables:
-        if layout.name in public:
-            check_output(layout, public[layout.name], drawn)
+    layouts = [layout for layout in entry.tables if layout.name in public]
+    for layout in layouts:
+        check_output(layout, public[layout.name], drawn)
     reached("outputs_checked")
-    ...
-    return directory / "manifest.json"
+    manifest = build_manifest(
+        release_id=charge.release_id,
+        dataset=charge.dataset,
+        month=charge.month,
+        mechanism_version=charge.mechanism_version,
+        draw_number=charge.draw_number,
+        drawn_on=(charge.drawn_at or "")[:10],
+        parameters=charge.parameters,
+        guarantee=promise,
+        tables=[
+            ManifestTable(
+                layout,
+                public[layout.name].num_rows,
+                write_table(public[layout.name], layout, directory),
+                drawn.tables[layout.name].threshold,
+                drawn.tables[layout.name].threshold_outside_pool,
+                suppressed[layout.name],
+            )
+            for layout in layouts
+        ],
+        pools=draw.release.public_material,
+        ledger_seq=head.seq,
+        ledger_salt=head.salt,
+        ledger_salted_head=head.digest,
+        about=draw.release.about,
+        software=draw.release.software,
+    )
+    datasheet = write_datasheet(manifest, public, directory)
+    path = write_manifest(manifest, directory, [datasheet])
+    for file in directory.iterdir():
+        file.chmod(0o644)
+        sync(file)
+    return path
 
 
 def suppress_personal_data(drawn: Drawn, entry: MechanismEntry) -> tuple[dict[str, pa.Table], dict[str, int]]:
@@ -80,9 +110,7 @@ def suppress_personal_data(drawn: Drawn, entry: MechanismEntry) -> tuple[dict[st
         if layout.name not in drawn.tables:
             continue
         rows = drawn.tables[layout.name].rows
-        personal = np.zeros(rows.num_rows, dtype=bool)
-        for key in layout.keys:
-            personal |= personal_data_mask(rows[key]) & outside(rows[key], drawn.public_texts)
+        personal = suppression_mask([rows[key] for key in layout.keys], drawn.public_texts)
         kept[layout.name] = rows.filter(pa.array(~personal))
         suppressed[layout.name] = int(personal.sum())
     return kept, suppressed
@@ -114,6 +142,3 @@ def write_tombstone(path: Path, charge: Charge) -> None:
     }
     path.write_text(canonical_json(facts), encoding="utf-8")
     sync(path)
-
-
-__all__ = ["ManifestTable", "Publication", "build_manifest", "stage", "write_datasheet", "write_manifest", "write_table", "write_tombstone"]

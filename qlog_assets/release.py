@@ -18,17 +18,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from qlog_assets import __version__
 from qlog_assets.door_inputs import DoorError, collect_inputs, refuse_broken_limits
-from qlog_assets.draws import Draw, DrawnRelease, discard_draw, load_draw, store_draw
 from qlog_assets.drawing import MechanismEntry, mechanism
+from qlog_assets.draws import Draw, DrawnRelease, discard_draw, load_draw, store_draw
 from qlog_assets.engine import Engine
 from qlog_assets.ledger import Budget, Charge, DrawConflictError, Ledger
 from qlog_assets.months import Month
 from qlog_assets.privacy.guarantees import Guarantee, guarantee
 from qlog_assets.privacy.guarantees.statement import ADD_REMOVE, USER
 from qlog_assets.privacy.randomness import RandomSource, SecureRandom
+from qlog_assets.public_material import public_facts
 from qlog_assets.publication import Publication, stage, write_tombstone
+from qlog_assets.report.manifest import software_versions
 from qlog_assets.settings import Policy
 from qlog_assets.warehouse import Partition, Warehouse, WarehouseError, file_checksum, temporary_directory
 
@@ -105,7 +106,9 @@ class Door:
             on_point("limits_checked")
             promise = guarantee(name, variant, chosen)
             if promise.proven is None:
-                raise DoorError(f"the door refuses {name} {variant}: no finite guarantee holds for it; use qlog simulate")
+                raise DoorError(
+                    f"the door refuses {name} {variant}: no finite guarantee holds for it; use qlog simulate"
+                )
             on_point("guarantee_computed")
             charge, charged = self._reserve(entry, month, variant, chosen.as_released(), inputs, promise, again)
             on_point("charge_reserved")
@@ -148,7 +151,7 @@ class Door:
         budget = self.policy.budget
         self.ledger.ensure_dataset(
             self.policy.dataset,
-            Budget(budget.epsilon, budget.delta, budget.accountant),
+            Budget(budget.epsilon, budget.delta, budget.accountant, budget.conversion_delta),
             unit=unit,
             relation=relation,
         )
@@ -169,7 +172,6 @@ class Door:
         tables = entry.draw(engine, inputs, chosen, source)
         on_point("tables_drawn")
         drawn = DrawnRelease(
-            release_id=charge.release_id,
             fingerprint=charge.fingerprint,
             dataset=charge.dataset,
             month=charge.month,
@@ -180,7 +182,9 @@ class Door:
             parameters=dict(charge.parameters),
             inputs={name: partition.provenance.shape for name, partition in inputs.items()},
             salt=secrets.token_hex(16),
-            software=__version__,
+            software=software_versions(),
+            about=self.policy.about.as_public(),
+            public_material=tuple(public_facts(inputs[name]) for name in entry.public_inputs if name in inputs),
         )
         store_draw(self.warehouse, drawn, tables)
         on_point("draw_stored")
@@ -230,7 +234,9 @@ class Door:
         with Engine.open(self.warehouse) as engine:
             inputs = collect_inputs(self.warehouse, entry, month, chosen.as_public())
             refuse_broken_limits(engine, entry.name, month, inputs[entry.inputs[0]])
-        raise DoorError(f"the door refuses {entry.name} {month}: nothing was drawn for it yet: materialize selected first")
+        raise DoorError(
+            f"the door refuses {entry.name} {month}: nothing was drawn for it yet: materialize selected first"
+        )
 
     def _has_dataset(self) -> bool:
         return any(dataset.name == self.policy.dataset for dataset in self.ledger.datasets())

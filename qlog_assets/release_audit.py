@@ -16,12 +16,9 @@ from qlog_assets.audit_lineage import lineage_findings
 from qlog_assets.ledger import Charge, Ledger, SaltedHead
 from qlog_assets.privacy.errors import QlogError
 from qlog_assets.privacy.guarantees import guarantee, parameter_model
-from qlog_assets.privacy.guarantees.statement import rounded_up
 from qlog_assets.release import foreign_releases
-from qlog_assets.report.manifest import load_manifest
-from qlog_assets.settings import Policy
+from qlog_assets.report.manifest import load_manifest, verify_files
 from qlog_assets.warehouse import Warehouse, file_checksum
-
 
 
 @dataclass
@@ -60,9 +57,7 @@ class AuditReport:
         }
 
 
-def audit_releases(
-    warehouse: Warehouse, policy: Policy, ledger: Ledger, release_ids: Sequence[str] = ()
-) -> AuditReport:
+def audit_releases(warehouse: Warehouse, ledger: Ledger, release_ids: Sequence[str] = ()) -> AuditReport:
     """Verify the named releases, or all of them; the ledger's history and the public zone are verified in any case."""
     charges = ledger.charges()
     known = {charge.release_id: charge for charge in charges}
@@ -71,9 +66,7 @@ def audit_releases(
             raise QlogError(f"the ledger knows no release {release_id}")
     chosen = [known[release_id] for release_id in release_ids] or charges
     findings = [f"ledger: {finding}" for finding in ledger.verify_chain()]
-    findings += [
-        f"released/{name}: the ledger does not know it" for name in foreign_releases(warehouse, ledger)
-    ]
+    findings += [f"released/{name}: the ledger does not know it" for name in foreign_releases(warehouse, ledger)]
     return AuditReport([audit_release(warehouse, ledger, charge) for charge in chosen], findings)
 
 
@@ -128,22 +121,8 @@ def audit_files(path: Path, charge: Charge, verdict: ReleaseVerdict) -> dict[str
     except QlogError as error:
         verdict.findings.append(str(error))
         return None
-    listed = dict(listed_files(manifest))
-    for name, checksum in sorted(listed.items()):
-        if not (path / name).exists():
-            verdict.findings.append(f"{name} is gone")
-        elif file_checksum(path / name) != checksum:
-            verdict.findings.append(f"{name} was changed: its checksum is not the manifest's")
-    present = {str(entry.relative_to(path)) for entry in path.rglob("*") if not entry.is_dir()}
-    for name in sorted(present - set(listed) - {"manifest.json"}):
-        verdict.findings.append(f"{name} is public and the manifest does not know it")
+    verdict.findings += verify_files(manifest, path)
     return manifest
-
-
-def listed_files(manifest: dict[str, Any]) -> list[tuple[str, str]]:
-    """The files a manifest vouches for, with their checksums."""
-    tables = [file for table in manifest["tables"].values() for file in table["files"].values()]
-    return [(file["path"], file["sha256"]) for file in [*tables, manifest["datasheet"]]]
 
 
 def audit_manifest(manifest: dict[str, Any], charge: Charge, ledger: Ledger, verdict: ReleaseVerdict) -> None:
@@ -179,7 +158,6 @@ def audit_guarantee(charge: Charge, manifest: dict[str, Any] | None, verdict: Re
         verdict.findings.append("guarantee: the charge is less than the recorded parameters cost")
     if manifest is not None:
         told = manifest["guarantee"]
-        if told["epsilon"] < rounded_up(promise.proven.epsilon) or told["delta"] < rounded_up(promise.proven.delta):
+        proven = promise.proven.as_json()
+        if told["epsilon"] < proven["epsilon"] or told["delta"] < proven["delta"]:
             verdict.findings.append("guarantee: the manifest promises more than the recorded parameters keep")
-
-

@@ -25,7 +25,9 @@ def forget_before(
 
     A month without a published release keeps its data: what was never released can still be asked for.
     """
-    published = {charge.month for charge in ledger.charges(policy.dataset) if charge.state in ("published", "withdrawn")}
+    published = {
+        charge.month for charge in ledger.charges(policy.dataset) if charge.state in ("published", "withdrawn")
+    }
     months = sorted(month for month in held_months(warehouse) if month < before and month in published)
     if not months:
         return {"months": [], "landing": [], "landing_deleted": []}

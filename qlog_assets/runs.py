@@ -31,7 +31,7 @@ EVENTS_LOGGER = "qlog.dagster_events"
 """A logger that prints nothing: the command line listens to it instead of Dagster's console output."""
 
 
-class RunFailed(QlogError):
+class RunFailedError(QlogError):
     """A Dagster run that did not succeed: its reason in one line."""
 
 
@@ -77,13 +77,17 @@ def run(warehouse: Warehouse, work: Work, tell: Callable[[str], None] = lambda s
         try:
             result = job.execute_in_process(instance=instance, partition_key=work.partition, run_config=config)
         except dg.DagsterUnknownPartitionError:
-            raise RunFailed(f"{work.partition} is outside the policy's months: change first or last in the policy") from None
+            raise RunFailedError(
+                f"{work.partition} is outside the policy's months: change first or last in the policy"
+            ) from None
         except dg.DagsterAssetCheckFailedError:
-            raise RunFailed("; ".join(failed_checks) or "a blocking check failed") from None
+            raise RunFailedError("; ".join(failed_checks) or "a blocking check failed") from None
         return str(result.run_id)
 
 
-def run_all(warehouse: Warehouse, works: Sequence[Work], tell: Callable[[str], None] = lambda step: None) -> dict[str, str]:
+def run_all(
+    warehouse: Warehouse, works: Sequence[Work], tell: Callable[[str], None] = lambda step: None
+) -> dict[str, str]:
     """Run several partitions, side by side where there is more than one; returns what failed, by partition."""
     if len(works) == 1:
         try:

@@ -1,4 +1,4 @@
-"""Where things live, and the release policy. Frozen models that forbid unknown keys; no I/O but reading the policy file.
+"""Where things live, and the release policy. Frozen models that forbid unknown keys; reads nothing but the policy file.
 
 The mechanisms' own parameters are in `privacy/parameters.py`; this module says which of them a data set's owner chose.
 """
@@ -26,7 +26,7 @@ class Settings(Parameters):
     """The machine's side: which warehouse, which ledger, how much memory. Read from the environment."""
 
     home: Path
-    """QLOG_HOME: one warehouse is one data set. Default: `warehouse/` in the checkout, or below the working directory."""
+    """QLOG_HOME: one warehouse is one data set. Default: `warehouse/` in the checkout or the working directory."""
     ledger_url: str | None = None
     """QLOG_LEDGER_URL: an SQLAlchemy URL. Default: `ledger.db` in the warehouse."""
     memory_limit_mb: int = Field(3072, ge=128)
@@ -66,6 +66,8 @@ class BudgetPolicy(Parameters):
     """Room for ten months at the default δ = 1e-6; stays below one in ten thousand people."""
     accountant: Literal["basic", "zcdp"] = "basic"
     """How charges add up across releases: plain sums, or a zCDP filter. Both hold for adaptively chosen releases."""
+    conversion_delta: Exact | None = Field(None, gt=0, lt=1)
+    """With zcdp: the part of delta that turning ρ into (ε, δ) takes. None: half of it."""
 
 
 class IngestPolicy(Parameters):
@@ -73,6 +75,16 @@ class IngestPolicy(Parameters):
 
     max_rejected_share: Share = Field(Fraction(1, 5), validate_default=True)
     """A file with more of its rows rejected fails a blocking check. Real logs reach 12 % (Excite: empty queries)."""
+
+
+class AboutPolicy(Parameters):
+    """What the data set's owner says of it in public: goes into manifests and datasheets as it is."""
+
+    publisher: str | None = None
+    population: str | None = None
+    """Whose searches these are, such as `visitors of the library's catalogue`."""
+    contact: str | None = None
+    licence: str | None = None
 
 
 class PoolPolicy(Parameters):
@@ -107,6 +119,7 @@ class Policy(Parameters):
     """The first month that may be ingested and released, inclusive. 1996: no public query log is older."""
     last: Month | None = None
     """The last month, inclusive. None: every month that has ended."""
+    about: AboutPolicy = AboutPolicy()
     budget: BudgetPolicy = BudgetPolicy()
     ingest: IngestPolicy = IngestPolicy()
     pool: PoolPolicy = PoolPolicy()

@@ -31,7 +31,7 @@ class WarehouseError(QlogError):
 
 @dataclass(frozen=True)
 class TableFacts:
-    """One table of a partition: how many rows, which files with which checksums, and what it says whatever the order."""
+    """One table of a partition: rows, files with their checksums, and a digest of what it says whatever the order."""
 
     rows: int
     files: dict[str, str]
@@ -62,7 +62,9 @@ class Provenance:
             values["tables"] = {name: TableFacts(**facts) for name, facts in values["tables"].items()}
             provenance = cls(**values)
         except FileNotFoundError:
-            raise WarehouseError(f"{path}: no provenance, so the partition cannot be used: materialize it again") from None
+            raise WarehouseError(
+                f"{path}: no provenance, so the partition cannot be used: materialize it again"
+            ) from None
         except (json.JSONDecodeError, UnicodeDecodeError, TypeError, KeyError, AttributeError):
             raise WarehouseError(f"{path}: not a provenance file: materialize the partition again") from None
         if provenance.version != PROVENANCE_VERSION:
@@ -71,7 +73,7 @@ class Provenance:
 
     @property
     def content_digest(self) -> str:
-        """What the partition says, whatever the order of rows and files: only where every table has a content digest."""
+        """What the partition says whatever the order of rows and files; only where every table has a content digest."""
         digests = {name: table.content_digest for name, table in self.tables.items()}
         if None in digests.values():
             raise WarehouseError(f"{self.asset} {self.month}: has no content digest")
@@ -109,7 +111,9 @@ class Partition:
                     )
         extra = {str(entry.relative_to(self.path)) for entry in self.path.rglob("*") if not entry.is_dir()} - known
         if extra:
-            raise WarehouseError(f"{label}: holds {len(extra)} file(s) its provenance does not know: materialize it again")
+            raise WarehouseError(
+                f"{label}: holds {len(extra)} file(s) its provenance does not know: materialize it again"
+            )
 
 
 class Warehouse:

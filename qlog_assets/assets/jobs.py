@@ -89,7 +89,7 @@ def landing_sensor() -> dg.SensorDefinition:
     return landing_files
 
 
-@dg.logger(description="Hands events to the process that runs the job and prints nothing.")
+@dg.logger({}, description="Hands events to the process that runs the job and prints nothing.")
 def events_logger(context: dg.InitLoggerContext) -> logging.Logger:
     logger = logging.getLogger(EVENTS_LOGGER)
     logger.setLevel(logging.DEBUG)

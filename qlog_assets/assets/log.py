@@ -1,6 +1,6 @@
 """Assets of the group `log`: from landing files to the cleaned log. Glue over `ingest` and `chain`."""
 
-from __future__ import annotations
+# No `from __future__ import annotations`: Dagster reads the annotations of asset functions as they are.
 
 import time
 from typing import Any
@@ -98,9 +98,7 @@ def log_assets(months: dg.PartitionsDefinition) -> list[dg.AssetsDefinition | dg
             return to_check_result(inspection.inspect_rejected_log(engine, batch, share))
 
     @dg.asset_check(asset=raw_log, blocking=True, name="rows_of_the_month")
-    def rows_of_the_month(
-        context: dg.AssetCheckExecutionContext, warehouse: WarehouseResource
-    ) -> dg.AssetCheckResult:
+    def rows_of_the_month(context: dg.AssetCheckExecutionContext, warehouse: WarehouseResource) -> dg.AssetCheckResult:
         """Schema, month boundaries, and no row without user or query."""
         month = month_of(context)
         with warehouse.engine() as engine:
@@ -116,5 +114,3 @@ def log_assets(months: dg.PartitionsDefinition) -> list[dg.AssetsDefinition | dg
             return to_check_result(inspection.inspect_cleaned_log(engine, partition, month))
 
     return [rejected_log, raw_log, cleaned_log, rows_accounted_for, rows_of_the_month, normalised_rows]
-
-

@@ -44,7 +44,9 @@ def launchpad_model(name: str, model: type[Parameters], defaults: Parameters) ->
 
 def shown(parameters: Parameters) -> dict[str, Any]:
     """Parameter values as the launchpad takes them."""
-    return {key: decimal_text(value) if isinstance(value, Fraction) else value for key, value in dict(parameters).items()}
+    return {
+        key: decimal_text(value) if isinstance(value, Fraction) else value for key, value in dict(parameters).items()
+    }
 
 
 SafelogConfig = launchpad_model("SafelogConfig", SafelogParameters, SafelogParameters())
@@ -55,7 +57,8 @@ class PolicyResource(dg.ConfigurableResource["PolicyResource"]):
 
     safelog: SafelogConfig = SafelogConfig()  # type: ignore[valid-type]
     settings: dict[str, str] = Field(
-        default={}, description="Other settings of the policy, such as pool.kind or url_list, as the command line's --set"
+        default={},
+        description="Other settings of the policy, such as pool.kind or url_list, as the command line's --set",
     )
 
     @classmethod

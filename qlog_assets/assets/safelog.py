@@ -1,6 +1,6 @@
-"""Assets of the group `safelog`: capped log, counts with the pool, the draw, the released tables. Glue over the door."""
+"""Assets of the group `safelog`: capped log, counts with the pool, draw, released tables. Glue over the door."""
 
-from __future__ import annotations
+# No `from __future__ import annotations`: Dagster reads the annotations of asset functions as they are.
 
 import time
 from collections.abc import Iterator
@@ -141,10 +141,13 @@ def safelog_assets(months: dg.PartitionsDefinition) -> list[dg.AssetsDefinition 
         kinds={"numpy", "parquet"},
         owners=OWNERS,
         code_version=version,
-        description="A seeded draw for studies, sound or as the paper prints it. Private: never published, never charged.",
+        description="A seeded draw for studies, sound or as the paper prints it: never published, never charged.",
     )
     def simulated_safelog(
-        context: dg.AssetExecutionContext, config: SimulationConfig, warehouse: WarehouseResource, policy: PolicyResource
+        context: dg.AssetExecutionContext,
+        config: SimulationConfig,
+        warehouse: WarehouseResource,
+        policy: PolicyResource,
     ) -> dg.MaterializeResult[Any]:
         started, home = time.monotonic(), warehouse.open()
         with warehouse.engine() as engine:

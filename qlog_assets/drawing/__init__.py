@@ -56,7 +56,7 @@ class MechanismEntry:
     parameters: Callable[[Policy], Parameters]
     draw: Callable[[Engine, Mapping[str, Partition], Any, RandomSource], Drawn]
     sources: tuple[str, ...] = field(default=())
-    """Files, from the project's root, whose text decides the law of the output; a test pins `version` to their digest."""
+    """Files, from the project's root, that decide the law of the output; a test pins `version` to their digest."""
 
 
 @cache

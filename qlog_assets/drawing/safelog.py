@@ -22,13 +22,12 @@ from qlog_assets.report.tables import CLICKS, QUERIES, TRANSITIONS, in_public_or
 from qlog_assets.settings import Policy
 from qlog_assets.warehouse import Partition
 
+
 def parameters(policy: Policy) -> SafelogParameters:
     return policy.safelog
 
 
-def draw(
-    engine: Engine, inputs: Mapping[str, Partition], chosen: SafelogParameters, source: RandomSource
-) -> Drawn:
+def draw(engine: Engine, inputs: Mapping[str, Partition], chosen: SafelogParameters, source: RandomSource) -> Drawn:
     """All tables of one release, in one go: clicks and transitions are drawn for the queries just released."""
     view_tables(engine, "capped", inputs["capped_log"], CAPPED_TABLES)
     queries, public = _draw_queries(engine, inputs["pool_augmented"], chosen, source)
@@ -73,7 +72,9 @@ def _draw_clicks(engine: Engine, released: pa.Array, chosen: SafelogParameters, 
     counts = engine.arrow("released_pair_counts")
     drawn = safelog.draw_clicks(source, counts["users"].to_numpy(), chosen)
     kept = counts.take(pa.array(drawn.indices))
-    rows = pa.table({"query": released.take(kept["query_id"].combine_chunks()), "url": kept["url"], "users": drawn.users})
+    rows = pa.table(
+        {"query": released.take(kept["query_id"].combine_chunks()), "url": kept["url"], "users": drawn.users}
+    )
     threshold = max(safelog.click_stability_threshold(chosen) or 1, chosen.click_threshold or 1)
     return DrawnTable(in_public_order(rows, CLICKS), threshold)
 

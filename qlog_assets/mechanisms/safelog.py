@@ -70,7 +70,7 @@ def draw_queries(
     untouched_pool: int,
     parameters: SafelogParameters,
 ) -> DomainDraw:
-    """The released queries: `users` and `in_pool` describe the queries somebody typed, `untouched_pool` counts the rest.
+    """The released queries: `users` and `in_pool` describe those somebody typed, `untouched_pool` counts the rest.
 
     Costs q/b, and δ_q for the queries outside the pool.
     """

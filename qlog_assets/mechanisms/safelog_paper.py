@@ -54,7 +54,12 @@ def draw_paper_clicks(source: RandomSource, clicks: np.ndarray, parameters: Safe
 
 
 def draw_paper_transitions(
-    source: RandomSource, before: np.ndarray, after: np.ndarray, events: np.ndarray, queries: int, parameters: SafelogParameters
+    source: RandomSource,
+    before: np.ndarray,
+    after: np.ndarray,
+    events: np.ndarray,
+    queries: int,
+    parameters: SafelogParameters,
 ) -> PaperPairs:
     """Line 8: every ordered pair of released queries with Laplace(b_t) noise, cut where a file can hold the rest.
 

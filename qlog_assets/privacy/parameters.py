@@ -43,8 +43,15 @@ def decimal_text(value: Fraction) -> str:
     digits = 0
     while (value * 10**digits).denominator != 1:
         digits += 1
-    number = Decimal(int(value * 10**digits)).scaleb(-digits)
-    return f"{number.normalize():f}" if abs(number) >= Decimal("1e-4") or number == 0 else f"{number.normalize():E}"
+    # By hand, because Decimal's own arithmetic rounds to 28 digits and two scales could then share one text.
+    sign, whole = "-" if value < 0 else "", str(abs(int(value * 10**digits)))
+    if digits == 0:
+        return sign + whole
+    if abs(value) >= Fraction(1, 10**4):
+        whole = whole.rjust(digits + 1, "0")
+        return f"{sign}{whole[:-digits]}.{whole[-digits:]}"
+    mantissa = whole[0] + ("." + whole[1:] if len(whole) > 1 else "")
+    return f"{sign}{mantissa}E-{digits - len(whole) + 1}"
 
 
 Exact = Annotated[Fraction, BeforeValidator(exact), PlainSerializer(decimal_text, return_type=str)]
