@@ -1,15 +1,18 @@
 """Where a log keeps user, query, time, rank and url: the column map, and the maps of the two known formats.
 
-A map is a public description of a file's shape. Nothing here opens a file; the readers do.
+A map is a public description of a file's shape, written by hand in TOML. No log is opened here; the readers do that.
 """
 
 from __future__ import annotations
 
 import codecs
+import tomllib
+from pathlib import Path
 from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
+from qlog_assets.privacy.errors import ParameterError, QlogError
 from qlog_assets.privacy.parameters import Parameters
 
 Column = Annotated[int, Field(ge=1, le=10_000)] | Annotated[str, Field(min_length=1)]
@@ -65,6 +68,20 @@ class ColumnMap(Parameters):
         if named and not self.header and not self.header_names:
             raise ValueError(f"{named[0]}: a file without a header has columns by position, counted from 1")
         return self
+
+    @classmethod
+    def load(cls, path: Path) -> Self:
+        """The map in a TOML file."""
+        try:
+            return cls(**tomllib.loads(path.read_text(encoding="utf-8")))
+        except FileNotFoundError:
+            raise QlogError(
+                f"{path.name}: no such column map: say there which columns hold user, query and time"
+            ) from None
+        except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError):
+            raise QlogError(f"{path.name}: is not a readable TOML file: correct the column map") from None
+        except ParameterError as error:
+            raise QlogError(f"{path.name}: {error}") from None
 
     @property
     def columns(self) -> dict[str, Column]:

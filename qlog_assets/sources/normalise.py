@@ -79,9 +79,8 @@ def make_normalised(
     connection.execute(f"CREATE OR REPLACE TEMP TABLE {into} (raw VARCHAR, normalised VARCHAR)")
     rows = int(connection.execute(f"SELECT count(*) FROM {into}_raw").fetchall()[0][0])
     for start in range(0, rows, BATCH_ROWS):
-        raw = connection.execute(
-            f"SELECT raw FROM {into}_raw WHERE rowid >= ? AND rowid < ?", [start, start + BATCH_ROWS]
-        ).to_arrow_table()["raw"]
+        page = f"SELECT raw FROM {into}_raw WHERE rowid >= {start} AND rowid < {start + BATCH_ROWS}"
+        raw = connection.sql(page).to_arrow_table()["raw"]
         normalised = pa.array([normalise(text) for text in raw.to_pylist()], pa.string())
         connection.register("normalised_batch", pa.table({"raw": raw, "normalised": normalised}))
         connection.execute(f"INSERT INTO {into} SELECT raw, normalised FROM normalised_batch")

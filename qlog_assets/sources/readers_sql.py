@@ -5,6 +5,7 @@ Text built from a column map, which is why it is here and not in `sql/`. No valu
 
 from __future__ import annotations
 
+import re
 from datetime import datetime
 
 import pyarrow as pa
@@ -19,6 +20,8 @@ LONGEST_QUERY = 4096
 OFFSET_FORMATS = tuple(
     f"%Y-%m-%d{separator}%H:%M:%S{fraction}%z" for separator in (" ", "T") for fraction in ("", ".%f")
 )
+
+ADJACENT_NUMBERS = re.compile("%[YymdHMS]%[YymdHMS]")
 
 
 def literal(text: str) -> str:
@@ -121,4 +124,7 @@ def _time_from_text(text: str, time_format: str) -> str:
     parsed = f"try_strptime({text}, {literal(time_format)})"
     if "%z" in time_format or "%Z" in time_format:
         return f"timezone('UTC', {parsed})"
+    if ADJACENT_NUMBERS.search(time_format):
+        # Without separators a missing digit would shift all that follow: only a text of full width is the time it says.
+        return f"CASE WHEN strftime({parsed}, {literal(time_format)}) = {text} THEN {parsed} END"
     return parsed
