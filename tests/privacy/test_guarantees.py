@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from qlog_assets.privacy.errors import ParameterError
+from qlog_assets.privacy.gaussian import gaussian_budget
 from qlog_assets.privacy.guarantees import Guarantee, guarantee, mechanisms, parameter_model, variants
 from qlog_assets.privacy.guarantees.korolova import turning_point
 from qlog_assets.privacy.guarantees.statement import PrivacyLoss, printed
@@ -418,6 +419,19 @@ def test_modern_selection_spends_its_total_and_no_more(method: str) -> None:
     if method != "truncated_geometric":
         rhos = [part.proven.rho or 0 for part in promise.parts if part.proven is not None]
         assert sum(rhos) == promise.proven.rho
+
+
+@pytest.mark.parametrize("method", ["gaussian_counts", "weighted_gaussian"])
+def test_modern_kinds_with_a_budget_each_spend_no_more_than_one_shared_budget(method: str) -> None:
+    for epsilon in (Fraction(1, 2), Fraction("2.3"), Fraction(8)):
+        for delta in (Fraction(1, 1000), Fraction(1, 10**6)):
+            parameters = ZealousParameters(method=method, epsilon=epsilon, delta=delta)
+            proven = guarantee("zealous", "modern", parameters).proven
+            counted = parameters.items_per_user if method == "gaussian_counts" else 0
+            one_kind = gaussian_budget(parameters.kind_epsilon, parameters.kind_delta, counted)
+            assert proven is not None
+            assert proven.rho is not None
+            assert 4 * one_kind.rho <= proven.rho
 
 
 @settings(max_examples=100, deadline=None, derandomize=True)

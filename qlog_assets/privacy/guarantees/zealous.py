@@ -6,9 +6,8 @@ passes τ′ with probability ½e^(-(τ′-τ)/λ); their sum is δ by the secon
 τ - 1 there is missing with probability at least e^(-1/λ) by the first term. That is (ε, δ)-probabilistic DP, which
 implies (ε, δ)-DP.
 
-Modern selection. Discrete Gaussian noise of variance σ² on counts or weights with L2 sensitivity Δ is Δ²/(2σ²)-zCDP;
-items nobody else holds stay unprinted but with the threshold's δ, and given that, only shared items differ: approximate
-zCDP. The kinds and steps of a release add their ρ and δ, and the whole is converted once, at half of the total δ.
+Modern selection. What discrete Gaussian noise and its thresholds cost is proven in `gaussian`; the kinds and steps of a
+release share one such budget, or each kind spends its own share of (ε, δ), which costs no more.
 """
 
 from __future__ import annotations
@@ -16,7 +15,8 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 
-from qlog_assets.privacy.composition import Noise, zcdp_epsilon, zcdp_rho
+from qlog_assets.privacy.composition import Noise, zcdp_epsilon
+from qlog_assets.privacy.gaussian import gaussian_budget
 from qlog_assets.privacy.guarantees.statement import (
     REPLACE,
     Guarantee,
@@ -140,24 +140,25 @@ def sound(parameters: ZealousParameters) -> Guarantee:
 
 
 def modern(parameters: ZealousParameters) -> Guarantee:
-    """Better selection under one total (ε, δ): zCDP for the Gaussian methods, equal shares for truncated geometric."""
+    """Better selection under one total (ε, δ): one Gaussian budget, or equal shares for the truncated geometric."""
     if parameters.method == "truncated_geometric":
         loss = PrivacyLoss(parameters.kind_epsilon, parameters.kind_delta)
         total = add_losses([loss for _ in parameters.kinds])
         formula = "a kind: (ε/kinds, δ/kinds), an item: a further 1/m of both;  optimal selection, truncated noise"
         figures = {"item_epsilon": float(parameters.kind_epsilon / parameters.items_per_user)}
     else:
-        kind_rho, kind_delta = gaussian_shares(parameters)
-        rho, converting_delta = kind_rho * len(parameters.kinds), parameters.delta / 2
-        loss = PrivacyLoss(zcdp_epsilon(kind_rho, converting_delta), converting_delta + kind_delta, kind_rho)
-        total = PrivacyLoss(parameters.epsilon, parameters.delta, rho)
-        formula = "ρ = Σ Δ₂²/(2σ²) over kinds and steps;  ε = ε(ρ) at δ/2;  the thresholds of all kinds share δ/2"
-        figures = {"rho": float(rho), "kind_rho": float(kind_rho), "kind_threshold_delta": float(kind_delta)}
-        if parameters.method == "gaussian_counts":
-            figures["variance"] = float(parameters.items_per_user / (2 * kind_rho))
-        else:
-            figures["set_rho"] = float(kind_rho * parameters.set_share)
-            figures["count_rho"] = float(kind_rho * (1 - parameters.set_share))
+        counted = parameters.items_per_user if parameters.method == "gaussian_counts" else 0
+        kinds = len(parameters.kinds)
+        budget = gaussian_budget(parameters.epsilon, parameters.delta, counted * kinds)
+        total = PrivacyLoss(parameters.epsilon, parameters.delta, budget.rho)
+        converting_delta = parameters.delta - budget.new_item_delta
+        loss = PrivacyLoss(
+            min(parameters.epsilon, Fraction(zcdp_epsilon(budget.rho / kinds, converting_delta))),
+            converting_delta + budget.new_item_delta / kinds,
+            budget.rho / kinds,
+        )
+        formula = "μ² = Σ Δ²/(σ² - r²);  δ/2 = Φ(μ/2 - ε/μ) - e^ε·Φ(-μ/2 - ε/μ);  the thresholds share the other δ/2"
+        figures = {"rho": float(budget.rho), "noise_budget": float(budget.squared)}
     adds_up = "" if total.rho is None else "; ρ adds up, this ε does not"
     return Guarantee(
         mechanism="zealous",
@@ -182,9 +183,3 @@ def modern(parameters: ZealousParameters) -> Guarantee:
         label="approximate differential privacy",
         figures=figures,
     )
-
-
-def gaussian_shares(parameters: ZealousParameters) -> tuple[Fraction, Fraction]:
-    """ρ and threshold δ that each kind of a `modern` release by a Gaussian method may spend."""
-    rho = zcdp_rho(parameters.epsilon, parameters.delta / 2)
-    return rho / len(parameters.kinds), parameters.delta / 2 / len(parameters.kinds)
