@@ -10,6 +10,7 @@ scale allowed that has a probability below exp(-10**9).
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from decimal import Decimal, InvalidOperation
 from fractions import Fraction
 from functools import lru_cache
@@ -24,6 +25,7 @@ from qlog_assets.privacy.tables import (
     CHUNK,
     CoinTable,
     InverseTable,
+    Law,
     digit_law,
     gaussian_law,
     geometric_law,
@@ -35,6 +37,8 @@ SMALLEST_SCALE, LARGEST_SCALE = Fraction(1, 10**6), Fraction(10**9)
 # second. Larger scales are drawn digit by digit, each digit from a table of its own.
 LARGEST_TABLE_SCALE = 1024
 DIGIT_BASE = 1024
+SMALLEST_VARIANCE, LARGEST_VARIANCE = SMALLEST_SCALE**2, Fraction(10**16)
+MOST_BLOCKS = 1 << 10  # sixty standard deviations of the largest variance, whose products still fit 63 bits
 
 
 def as_scale(value: int | str | Decimal | Fraction) -> Fraction:
@@ -65,24 +69,28 @@ def checked_scale(scale: Fraction, size: int = 0) -> Fraction:
 
 
 def discrete_laplace(source: RandomSource, scale: Fraction, size: int) -> np.ndarray:
-    """`size` independent X with P[X = z] proportional to exp(-|z|/scale), exactly.
-
-    Up to LARGEST_TABLE_SCALE by one table. Above, X = m·V + D with V = floor(X/m) and m a power of DIGIT_BASE. With
-    a = exp(-1/scale): given V ≥ 0, P[D = d] is proportional to a**d on [0, m); given V < 0, |X| = m|V| - D, so
-    E = m - 1 - D has P[E = e] proportional to a**e on [0, m). So D or E is a remainder independent of V, and
-    its digits are independent: a**(d0 + d1·base) is a product. V and each digit come from a table of their own.
-    """
+    """`size` independent X with P[X = z] proportional to exp(-|z|/scale), exactly."""
     scale = checked_scale(scale, size)
     places = _places(scale)
-    table = _two_sided(scale, places)
-    if not places:
-        return table.draw(source, size)
-    block = DIGIT_BASE**places
+    if places:
+        return _composed_laplace(source, scale, DIGIT_BASE, places, size)
+    return _table(two_sided_law, scale, 1).draw(source, size)
+
+
+def _composed_laplace(source: RandomSource, scale: Fraction, base: int, places: int, size: int) -> np.ndarray:
+    """Discrete Laplace noise whose lowest `places` digits are drawn on their own: X = m·V + D, m = base**places.
+
+    With a = exp(-1/scale): given V = floor(X/m) ≥ 0, P[D = d] is proportional to a**d on [0, m). Given V < 0,
+    |X| = m·|V| - D, so E = m - 1 - D has P[E = e] proportional to a**e on [0, m). Either way one remainder, with
+    the same law whatever V is, gives D; and V comes from a table of its own.
+    """
+    block = base**places
+    table = _table(two_sided_law, scale, block)
     out = np.empty(size, dtype=np.int64)
     for start in range(0, size, CHUNK):
         part = out[start : start + CHUNK]
         steps = table.draw(source, len(part))
-        remainder = _remainder(source, scale, places, len(part))
+        remainder = _remainder(source, scale, base, places, len(part))
         np.subtract(block - 1, remainder, out=remainder, where=steps < 0)
         np.add(_scaled(steps, block), remainder, out=part)
     return out
@@ -108,44 +116,61 @@ def discrete_laplace_tail(source: RandomSource, scale: Fraction, at_least: int, 
 
 
 def geometric(source: RandomSource, scale: Fraction, size: int) -> np.ndarray:
-    """`size` independent G ≥ 0 with P[G = g] proportional to exp(-g/scale), exactly; large scales digit by digit."""
+    """`size` independent G ≥ 0 with P[G = g] proportional to exp(-g/scale), exactly."""
     scale = checked_scale(scale, size)
     places = _places(scale)
-    table = _geometric(scale, places)
-    if not places:
-        return table.draw(source, size)
+    if places:
+        return _composed_geometric(source, scale, DIGIT_BASE, places, size)
+    return _table(geometric_law, scale).draw(source, size)
+
+
+def _composed_geometric(source: RandomSource, scale: Fraction, base: int, places: int, size: int) -> np.ndarray:
+    """Geometric noise as m·V + R, m = base**places: a**(m·v + r) is a product, so V and R are independent."""
+    block = base**places
+    table = _table(geometric_law, scale / block)
     out = np.empty(size, dtype=np.int64)
     for start in range(0, size, CHUNK):
         part = out[start : start + CHUNK]
-        steps = table.draw(source, len(part))
-        np.add(_scaled(steps, DIGIT_BASE**places), _remainder(source, scale, places, len(part)), out=part)
+        steps = _scaled(table.draw(source, len(part)), block)
+        np.add(steps, _remainder(source, scale, base, places, len(part)), out=part)
     return out
 
 
-def discrete_gaussian(source: RandomSource, variance: Fraction, size: int) -> np.ndarray:
-    """`size` independent Z with P[Z = z] proportional to exp(-z²/(2·variance)), exactly.
+def _remainder(source: RandomSource, scale: Fraction, base: int, places: int, size: int) -> np.ndarray:
+    """R on [0, base**places) with P[R = r] proportional to exp(-r/scale): independent digits, for the same reason."""
+    total = np.zeros(size, dtype=np.int64)
+    for place in range(places):
+        total += _table(digit_law, scale / base**place, base).draw(source, size) * base**place
+    return total
 
-    Up to a standard deviation of LARGEST_TABLE_SCALE by one table. Above, by rejection: with t about a sixteenth of
-    the standard deviation draw K ≥ 0 with P[K = k] proportional to exp(-(k·t)²/(2·variance)), u uniform on [0, t) and a
-    sign. y = k·t + u has y² = (k·t)² + u·(2·k·t + u), so keeping it with probability exp(-u·(2·k·t + u)/(2·variance))
-    leaves P[y] proportional to exp(-y²/(2·variance)) on y ≥ 0; dropping -0 makes both signs of every other value, and
-    zero once. More than nine in ten are kept.
-    """
+
+def discrete_gaussian(source: RandomSource, variance: Fraction, size: int) -> np.ndarray:
+    """`size` independent Z with P[Z = z] proportional to exp(-z²/(2·variance)), exactly."""
     variance = as_scale(variance)
-    if not SMALLEST_SCALE**2 <= variance <= LARGEST_SCALE**2 / 100:
-        raise ParameterError("a variance lies between 1e-12 and 1e16")
+    if not SMALLEST_VARIANCE <= variance <= LARGEST_VARIANCE:
+        raise ParameterError("a variance of Gaussian noise lies between 1e-12 and 1e16")
     if size < 0:
         raise ParameterError("a number of draws is zero or more")
-    if variance <= LARGEST_TABLE_SCALE**2:
-        return _gaussian(variance).draw(source, size)
-    block = isqrt(int(variance)) // 16
-    steps, coins = _gaussian_parts(variance, block)
+    if variance > LARGEST_TABLE_SCALE**2:
+        return _gaussian_by_rejection(source, variance, isqrt(int(variance)) // 16, size)
+    return _table(gaussian_law, variance).draw(source, size)
+
+
+def _gaussian_by_rejection(source: RandomSource, variance: Fraction, block: int, size: int) -> np.ndarray:
+    """Discrete Gaussian noise from a coarse one, whose steps are `block` wide.
+
+    Draw x = k·block with P[k] proportional to exp(-x²/(2·variance)) on k ≥ 0, u uniform on [0, block), and a sign.
+    As (x + u)² = x² + u·(2·x + u), keeping x + u with probability exp(-u·(2·x + u)/(2·variance)) leaves y = x + u with
+    P[y] proportional to exp(-y²/(2·variance)) on y ≥ 0; then -0 is dropped, so that zero is there once like every other
+    value. With blocks of a sixteenth of the standard deviation more than nine in ten are kept.
+    """
+    steps, coins = _table(gaussian_law, variance / block**2, True), _coins(1 / (2 * variance))
     out = np.empty(size, dtype=np.int64)
     filled = 0
     while filled < size:
         count = min(size - filled, CHUNK)
         base = steps.draw(source, count)
-        if base.max(initial=0) >= 1 << 10:  # sixty standard deviations: the products below would not fit
+        if base.max() >= MOST_BLOCKS:
             raise OverflowError("a draw of discrete Gaussian noise does not fit 64 bits")
         base *= block
         within = source.integers(block, count)
@@ -168,41 +193,18 @@ def _places(scale: Fraction) -> int:
     return places
 
 
-def _remainder(source: RandomSource, scale: Fraction, places: int, size: int) -> np.ndarray:
-    """R on [0, DIGIT_BASE**places) with P[R = r] proportional to exp(-r/scale)."""
-    total = np.zeros(size, dtype=np.int64)
-    for place in range(places):
-        total += _digit(scale, place).draw(source, size) * DIGIT_BASE**place
-    return total
-
-
 def _scaled(values: np.ndarray, block: int) -> np.ndarray:
     if len(values) and max(abs(int(values.min())), abs(int(values.max()))) >= (1 << 62) // block:
         raise OverflowError("a draw of discrete Laplace noise does not fit 64 bits")
     return values * block
 
 
-# Tables are built once a scale and process; each is at most a few megabytes.
+# Tables are built once a law and process; each is at most a few megabytes.
 @lru_cache(maxsize=64)
-def _two_sided(scale: Fraction, places: int) -> InverseTable:
-    return InverseTable(two_sided_law(scale, DIGIT_BASE**places))
-
-
-@lru_cache(maxsize=64)
-def _geometric(scale: Fraction, places: int) -> InverseTable:
-    return InverseTable(geometric_law(scale / DIGIT_BASE**places))
-
-
-@lru_cache(maxsize=64)
-def _digit(scale: Fraction, place: int) -> InverseTable:
-    return InverseTable(digit_law(scale / DIGIT_BASE**place, DIGIT_BASE))
-
-
-@lru_cache(maxsize=64)
-def _gaussian(variance: Fraction) -> InverseTable:
-    return InverseTable(gaussian_law(variance))
+def _table(law: Callable[..., Law], *parameters: Fraction | int) -> InverseTable:
+    return InverseTable(law(*parameters))
 
 
 @lru_cache(maxsize=16)
-def _gaussian_parts(variance: Fraction, block: int) -> tuple[InverseTable, CoinTable]:
-    return InverseTable(gaussian_law(variance / block**2, half=True)), CoinTable(1 / (2 * variance))
+def _coins(rate: Fraction) -> CoinTable:
+    return CoinTable(rate)

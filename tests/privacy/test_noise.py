@@ -24,6 +24,7 @@ from reference_laws import (
 )
 from scipy import stats
 
+from qlog_assets.privacy import noise
 from qlog_assets.privacy.errors import ParameterError
 from qlog_assets.privacy.noise import as_scale, discrete_gaussian, discrete_laplace, discrete_laplace_tail, geometric
 from qlog_assets.privacy.paper_noise import continuous_laplace
@@ -144,6 +145,24 @@ def test_conditional_tails_fit_their_law(scale, at_least):
         below = cdf(at_least - 1)
         edges = cells(float(scale))
         assert_fits(values, lambda z: max(0, cdf(z) - below) / (1 - below), edges)
+
+
+@pytest.mark.parametrize(("scale", "base", "places"), [("10", 4, 2), ("37.3", 8, 1), ("3/7", 2, 3)])
+def test_noise_put_together_from_digits_fits_its_law(scale, base, places):
+    """Small digits at small scales, where every single value has a cell of its own."""
+    scale = as_scale(scale)
+    two_sided = noise._composed_laplace(SeededRandom(32), scale, base, places, 400_000)
+    assert_fits(two_sided, laplace_cdf(scale), np.arange(-300, 301))
+    one_sided = noise._composed_geometric(SeededRandom(33), scale, base, places, 400_000)
+    assert_fits(one_sided, geometric_cdf(scale), np.arange(-1, 300))
+
+
+@pytest.mark.parametrize(("variance", "block"), [("81/4", 1), ("81/4", 3), ("1/3", 2), ("150", 20)])
+def test_gaussian_noise_by_rejection_fits_its_law(variance, block):
+    """Blocks of a few integers, down to none of a standard deviation and up to several, each value its own cell."""
+    variance = as_scale(variance)
+    values = noise._gaussian_by_rejection(SeededRandom(34), variance, block, 400_000)
+    assert_fits(values, gaussian_cdf(variance), np.arange(-80, 81))
 
 
 @pytest.mark.parametrize("scale", ["1/2", "10", "1e6"])

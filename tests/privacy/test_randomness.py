@@ -26,13 +26,14 @@ FALSE_ALARM = 1e-6
 WORDS = 4096
 
 
-def in_fork(source: RandomSource, fork=os.fork) -> np.ndarray:
-    """What a forked child draws from the source it inherited."""
+def in_fork(source: RandomSource, fork=os.fork, first=lambda: None) -> np.ndarray:
+    """What a forked child draws from the source it inherited, after doing something first."""
     reader, writer = os.pipe()
     child = fork()
     if child == 0:
         status = 1
         try:
+            first()
             os.close(reader)
             with os.fdopen(writer, "wb") as pipe:
                 pipe.write(source.words(WORDS).tobytes())
@@ -65,6 +66,17 @@ def test_a_fork_that_python_does_not_see_still_gets_a_new_key():
     before = source.words(WORDS)
     behind_pythons_back = ctypes.PyDLL(None).fork
     assert_nothing_repeats(before, in_fork(source, behind_pythons_back), source.words(WORDS))
+
+
+def test_a_child_with_its_grandparents_process_id_still_gets_a_new_key():
+    """Process ids come round again, so the fork itself must renew the key, not only a changed id."""
+    source = SecureRandom()
+    before = source.words(WORDS)
+
+    def look_like_the_parent() -> None:
+        source._process = os.getpid()
+
+    assert_nothing_repeats(before, in_fork(source, first=look_like_the_parent), source.words(WORDS))
 
 
 def test_a_child_forked_while_another_thread_draws_does_not_hang():
