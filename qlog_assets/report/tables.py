@@ -72,14 +72,14 @@ class PublishedFile:
     bytes: int
 
 
-_USERS = "Noisy number of different users of the month, after the limits on what one user adds."
+_USERS = "Noisy number of different users who {} that month, within the limits on what one user adds."
 _QUERY = "A search query, normalised: Unicode NFKC, case folded, single spaces."
 
 QUERIES = TableLayout(
     "queries",
     (
         Column("query", "text", _QUERY),
-        Column("users", "integer", f"{_USERS} Who typed the query."),
+        Column("users", "integer", _USERS.format("typed the query")),
     ),
 )
 CLICKS = TableLayout(
@@ -87,7 +87,7 @@ CLICKS = TableLayout(
     (
         Column("query", "text", "A query of the table of queries."),
         Column("url", "text", "The address that was clicked among the results of the query."),
-        Column("users", "integer", f"{_USERS} Who clicked the address after the query."),
+        Column("users", "integer", _USERS.format("clicked the address after the query")),
     ),
 )
 TRANSITIONS = TableLayout(
@@ -95,7 +95,7 @@ TRANSITIONS = TableLayout(
     (
         Column("query", "text", "A query of the table of queries."),
         Column("next_query", "text", "The query that followed it in the same session; another one of the same table."),
-        Column("users", "integer", f"{_USERS} Who typed the second query right after the first."),
+        Column("users", "integer", _USERS.format("typed the second query right after the first")),
     ),
 )
 LAYOUTS = {layout.name: layout for layout in (QUERIES, CLICKS, TRANSITIONS)}

@@ -1,0 +1,227 @@
+"""The datasheet: complete, self-contained, the same bytes every time, and safe with whatever texts it shows."""
+
+from __future__ import annotations
+
+import math
+import re
+import shutil
+from collections.abc import Callable
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from support.releases import ROWS, Release
+
+from qlog_assets.report.accounts import account, survival
+from qlog_assets.report.datasheet import DATASHEET_NAME, month_name, odds, plain_number, render, write_datasheet
+from qlog_assets.report.manifest import load_manifest, verify_files, write_manifest
+from qlog_assets.report.plots import distribution
+
+ALLOWED_TAGS = frozenset(
+    (
+        *("html", "head", "meta", "title", "style", "body", "main", "header", "section", "article"),
+        *("h1", "h2", "h3", "p", "div", "span", "strong", "code", "bdi", "blockquote", "ul", "ol", "li"),
+        *("dl", "dt", "dd", "table", "thead", "tbody", "tr", "th", "td", "svg", "g", "rect", "text", "line"),
+    )
+)
+VOID_TAGS = {"meta"}
+
+
+class Page(HTMLParser):
+    """Reads a page strictly: every tag known and closed in order; collects its attributes and its words."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.attributes: list[tuple[str, str | None]] = []
+        self.words: list[str] = []
+        self.feed(text)
+        self.close()
+        assert self.open == []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        assert tag in ALLOWED_TAGS, tag
+        self.attributes += attrs
+        if tag not in VOID_TAGS and not self.get_starttag_text().endswith("/>"):  # type: ignore[union-attr]
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        assert tag in ALLOWED_TAGS, tag
+        self.attributes += attrs
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        if "style" not in self.open:
+            self.words.append(data)
+
+    @property
+    def text(self) -> str:
+        return re.sub(r"\s+", " ", "".join(self.words))
+
+
+def read(made: Release) -> Page:
+    return Page(render(made.manifest, made.tables))
+
+
+def test_the_page_is_whole_and_loads_nothing(release: Release) -> None:
+    page = read(release)
+    names = {name for name, _ in page.attributes}
+    assert not names & {"src", "href", "srcset", "action", "style"}
+    assert not [name for name in names if name.startswith("on")]
+    text = render(release.manifest, release.tables)
+    assert "default-src 'none'".replace("'", "&#x27;") in text
+    assert "url(" not in text.lower() and "@import" not in text
+
+
+def test_texts_of_the_release_are_shown_and_never_run(release: Release) -> None:
+    text = render(release.manifest, release.tables)
+    assert "<script" not in text.lower()
+    page = read(release)
+    for row in ROWS["queries"]:
+        assert row[0] in page.text
+
+
+def test_invisible_and_turning_characters_are_shown_as_such(make_release: Callable[..., Release]) -> None:
+    made = make_release(rows={"queries": [("a\u202eb\u200bc\x07d", 500)]})
+    page = read(made)
+    assert "a\ufffdb\ufffdc\ufffdd" in page.text
+    assert not re.search("[\u202e\u200b\x07]", page.text)
+
+
+def test_the_same_release_gives_the_same_bytes_and_verifies(release: Release, tmp_path: Path) -> None:
+    first = write_datasheet(release.manifest, release.tables, release.directory)
+    assert write_datasheet(release.manifest, release.tables, release.directory) == first
+    write_manifest(release.manifest, release.directory, [first])
+    assert verify_files(load_manifest(release.directory / "manifest.json"), release.directory) == []
+
+
+def test_it_can_be_made_again_from_the_written_manifest(release: Release) -> None:
+    """The written manifest lists the datasheet itself, which the page does not speak of: no circle, same bytes."""
+    first = write_datasheet(release.manifest, release.tables, release.directory)
+    manifest = load_manifest(write_manifest(release.manifest, release.directory, [first]))
+    assert write_datasheet(manifest, release.tables, release.directory) == first
+
+
+def test_it_says_what_a_reader_must_know(release: Release) -> None:
+    page, manifest = read(release).text, release.manifest
+    for wanted in (
+        "March 2006",
+        manifest["release_id"],
+        manifest["guarantee"]["sentence"],
+        "one in 1,000,000",
+        "two accounts",
+        "Months add up",
+        "Near the threshold, counts are too high on average",
+        "first 10 different queries, 10 different clicked addresses and 9 different steps",
+        "drop one leading apostrophe",
+        f"qlog audit {manifest['release_id']}",
+        "wordsegment: 258,437 entries",
+    ):
+        assert wanted in page, wanted
+    for table in manifest["tables"].values():
+        for column in table["columns"]:
+            assert column["description"] in page
+        for file in table["files"].values():
+            assert file["sha256"] in page
+
+
+def test_the_owners_words_are_told_as_theirs(make_release: Callable[..., Release]) -> None:
+    about = {
+        "publisher": "Example & Sons",
+        "population": "Readers of <b>our</b> wiki",
+        "contact": None,
+        "licence": "CC0",
+    }
+    page = read(make_release(about=about)).text
+    assert "Example & Sons" in page
+    assert "Readers of <b>our</b> wiki" in page
+
+
+def test_an_empty_release_is_a_page_too(make_release: Callable[..., Release]) -> None:
+    page = read(make_release(rows={"queries": [], "clicks": [], "transitions": []})).text
+    assert page.count("nothing reached its threshold") == 3
+
+
+def test_a_pure_release_promises_without_exception(make_release: Callable[..., Release]) -> None:
+    made = make_release({"delta": 0, "click_scale": None, "transition_scale": None}, {"queries": ROWS["queries"][:1]})
+    page = read(made).text
+    assert "without exception" in page
+    assert "a query outside the list was never printed" in page
+    assert "clicked" not in page
+    assert "one in" not in page
+
+
+def test_another_draw_of_the_month_says_so(make_release: Callable[..., Release]) -> None:
+    assert "draw number 2" in read(make_release(draw_number=2)).text
+
+
+def test_a_mechanism_without_its_own_account_still_has_a_page(release: Release) -> None:
+    page = Page(render({**release.manifest, "mechanism": "other"}, release.tables)).text
+    assert "limited before anything was counted" in page
+
+
+def test_suppressed_rows_are_counted(release: Release) -> None:
+    tables = {**release.manifest["tables"]}
+    tables["clicks"] = {**tables["clicks"], "suppressed_rows": 2}
+    assert "2 rows were left out" in Page(render({**release.manifest, "tables": tables}, release.tables)).text
+
+
+@pytest.mark.parametrize(("scale", "at_least"), [(1.0, 3), (10.0, 100), (10.0, 0), (2.5, -4), (18.0, 215)])
+def test_survival_is_the_sum_of_the_tail(scale: float, at_least: int) -> None:
+    decay = math.exp(-1 / scale)
+    tail = sum((1 - decay) / (1 + decay) * decay ** abs(value) for value in range(at_least, at_least + 2000))
+    assert survival(scale, at_least) == pytest.approx(tail, rel=1e-9)
+
+
+def test_expected_inventions_follow_from_public_facts(make_release: Callable[..., Release]) -> None:
+    made = make_release({"min_users": 5})
+    expected = account(made.manifest).expected_inventions
+    # 4 released queries make 12 ordered pairs; no url list, no invented clicks; the printed threshold has the shift in.
+    assert expected["clicks"] == 0
+    parameters = made.manifest["parameters"]
+    assert expected["transitions"] == pytest.approx(12 * survival(float(parameters["transition_scale"]), 250))
+    assert expected["queries"] == pytest.approx(258_437 * survival(float(parameters["selection_scale"]), 100 - 4))
+
+
+@pytest.mark.parametrize("values", [[100], [100] * 50, [100, 150, 199], [100, 10**7], [5, 100, 400], []])
+def test_every_row_is_in_the_picture(values: list[int]) -> None:
+    picture = distribution(np.array(values, dtype=np.int64), 100, title="t", unit="users")
+    bars = [int(number.replace(",", "")) for number in re.findall(r'class="value"[^>]*>([0-9,]+)<', picture)]
+    assert sum(bars) == len(values)
+    assert len(bars) <= 8
+
+
+def test_numbers_read_as_people_write_them() -> None:
+    assert [plain_number(value) for value in (0, 1.0, 2.5, 1e-6, 5e-7, 24.0, 1.4777e-5)] == [
+        "0", "1", "2.5", "0.000001", "0.0000005", "24", "0.000014777",
+    ]  # fmt: skip
+    assert odds(1e-6) == "one in 1,000,000"
+    assert month_name("2006-12") == "December 2006"
+
+
+@pytest.mark.browser
+def test_a_browser_shows_it_without_a_request_or_an_overflow(release: Release) -> None:
+    chromium = shutil.which("chromium")
+    if chromium is None:
+        pytest.skip("no chromium on this machine")
+    from playwright.sync_api import sync_playwright
+
+    write_datasheet(release.manifest, release.tables, release.directory)
+    requests: list[str] = []
+    problems: list[Any] = []
+    with sync_playwright() as driver:
+        browser = driver.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+        for width in (1200, 390):
+            page = browser.new_page(viewport={"width": width, "height": 900})
+            page.on("request", lambda request: requests.append(request.url))
+            page.on("console", lambda message: problems.append(message.text))
+            page.goto((release.directory / DATASHEET_NAME).as_uri())
+            assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
+            assert page.locator("svg.plot").count() == 3
+        browser.close()
+    assert requests == [(release.directory / DATASHEET_NAME).as_uri()] * 2
+    assert problems == []
