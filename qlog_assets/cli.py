@@ -135,11 +135,13 @@ def release_table(answers: list[dict[str, Any]]) -> None:
             f"{answer['delta']:g}",
             "yes" if answer["charged"] else "no: released before",
             f"{answer['left']['epsilon']:g}",
-            answer["path"],
+            f"{answer['left']['delta']:g}",
+            answer["release_id"],
         ]
         for answer in answers
     ]
-    show_table(["month", *tables, "ε", "δ", "charged", "ε left", "files"], rows)
+    show_table(["month", *tables, "ε", "δ", "charged", "ε left", "δ left", "release"], rows)
+    console.print(f"files: {Path(answers[0]['path']).parent.parent}/MONTH/RELEASE/")
 
 
 @app.command()

@@ -75,7 +75,7 @@ def ledger_lines(facts: dict[str, Any]) -> None:
     shown = ("month", "mechanism", "variant", "draw_number", "state", "epsilon", "delta", "release_id", "at", "who")
     titles = ["month", "mechanism", "variant", "draw", "state", "ε", "δ", "release", "when", "who"]
     rows = [
-        [f"{charge[key]:g}" if key in ("epsilon", "delta") else charge[key] for key in shown]
+        [f"{charge[key]:g}" if key in ("epsilon", "delta") else str(charge[key])[:36] for key in shown]
         for charge in sorted(facts["charges"], key=lambda charge: (charge["month"], charge["mechanism"]))
     ]
     console.print(f"data set [bold]{facts['dataset']}[/bold], {facts['budget']['accountant']} accountant")

@@ -14,7 +14,8 @@ from rich.table import Table
 
 Json = Annotated[bool, typer.Option("--json", help="Answer as JSON")]
 
-console = Console(highlight=False, soft_wrap=True)
+# Without a terminal nobody's window is too narrow: tables then take the width they need.
+console = Console(highlight=False, soft_wrap=True, width=None if sys.stdout.isatty() else 200)
 
 
 def stderr_line(text: str) -> None:
@@ -49,7 +50,7 @@ def show_table(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
         numeric = bool(cells) and all(
             cell.replace(",", "").replace(".", "").replace("-", "").isdigit() for cell in cells
         )
-        table.add_column(column, justify="right" if numeric else "left", overflow="fold")
+        table.add_column(column, justify="right" if numeric else "left", no_wrap=True)
     for row in rows:
         table.add_row(*(str(cell) for cell in row))
     console.print(table)

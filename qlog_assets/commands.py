@@ -35,11 +35,9 @@ def write_synthetic_log(warehouse: Warehouse, rows: int, seed: int, first: Month
             (public / name).write_text("\n".join(lines()) + "\n", encoding="utf-8")
     path = folder / f"synthetic-{rows}-{seed}-{first}-{last}.txt"
     if not path.exists():
-        scratch = path.with_name(f".{path.name}")
         write_log(
-            scratch, rows, seed, first, last, progress=lambda done: tell(f"writing the synthetic log: {done:,} rows")
+            path, rows, seed, first, last, progress=lambda done: tell(f"writing the synthetic log: {done:,} rows")
         )
-        scratch.rename(path)
     return path
 
 
