@@ -105,9 +105,9 @@ class Door:
             refuse_broken_limits(engine, name, month, inputs[entry.inputs[0]])
             on_point("limits_checked")
             promise = guarantee(name, variant, chosen)
-            if promise.proven is None:
+            if not promise.publishable or promise.proven is None:
                 raise DoorError(
-                    f"the door refuses {name} {variant}: no finite guarantee holds for it; use qlog simulate"
+                    f"the door refuses {name} {variant}: it is for studies alone; use qlog simulate"
                 )
             on_point("guarantee_computed")
             charge, charged = self._reserve(entry, month, variant, chosen.as_released(), inputs, promise, again)
