@@ -187,9 +187,9 @@ def _expectations(name: str, suite: Mapping[str, Any]) -> list[_Expectation]:
     expectations = []
     for entry in suite["expectations"]:
         kind, arguments = str(entry.get("type", "")), entry.get("kwargs", {})
-        if {"row_condition", "condition_parser"} & set(arguments):
-            # A condition that no row meets holds whatever the table says.
-            raise CheckError(f"{name}: {kind} has a row condition: give the rows as a table of their own")
+        if {"row_condition", "condition_parser", "mostly"} & set(arguments):
+            # A condition that no row meets holds whatever the table says, and so does one that need not hold mostly.
+            raise CheckError(f"{name}: {kind} has a row condition or a share: give the rows as a table of their own")
         columns: tuple[str, ...] = ()
         if not kind.startswith("expect_table_"):
             single = [arguments[key] for key in ("column", "column_A", "column_B") if key in arguments]

@@ -294,6 +294,7 @@ def test_a_misspelt_argument_is_an_error(write_suite: Callable[..., str]) -> Non
         ([], {}, "expects nothing"),
         ([between(min_value={"$PARAMETER": "limit"})], {}, "needs a value for limit"),
         ([between(min_value=0, row_condition="x > 3", condition_parser="pandas")], {}, "row condition"),
+        ([between(min_value=0, mostly=0.0)], {}, "share"),
         ([between()], {"table": "other"}, "'other'"),
         ([between()], {"may_be_empty": ["other"]}, "'other'"),
     ],
