@@ -15,8 +15,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from reference_laws import FALSE_ALARM, laplace_cdf, real
 from scipy import stats
+from support.reference_laws import FALSE_ALARM, laplace_cdf, real
 
 from qlog_assets.privacy.errors import ParameterError
 from qlog_assets.privacy.exact import binomial, exp_bracket, laplace_survival, laplace_threshold

@@ -13,7 +13,8 @@ from fractions import Fraction
 import mpmath
 import numpy as np
 import pytest
-from reference_laws import (
+from scipy import stats
+from support.reference_laws import (
     FALSE_ALARM,
     assert_fits,
     gaussian_cdf,
@@ -22,7 +23,6 @@ from reference_laws import (
     reference_gaussian,
     reference_laplace,
 )
-from scipy import stats
 
 from qlog_assets.privacy import noise
 from qlog_assets.privacy.errors import ParameterError

@@ -12,8 +12,8 @@ from functools import lru_cache
 import mpmath
 import numpy as np
 import pytest
-from reference_laws import DIGITS, FALSE_ALARM, assert_fits, gaussian_cdf, geometric_cdf, laplace_cdf, real
 from scipy import stats
+from support.reference_laws import DIGITS, FALSE_ALARM, assert_fits, gaussian_cdf, geometric_cdf, laplace_cdf, real
 
 from qlog_assets.privacy.randomness import RandomSource, SeededRandom
 from qlog_assets.privacy.tables import (
