@@ -9,7 +9,7 @@ SELECT
         WHERE table_name = 'cleaned_queries'
     ) AS columns,
     count(*) FILTER (WHERE "user" IS NULL OR "user" = '') AS rows_without_user,
-    count(*) FILTER (WHERE query IS NULL OR query IN ('', '-')) AS rows_without_query,
+    count(*) FILTER (WHERE query IS NULL OR query = '') AS rows_without_query,
     count(*) FILTER (WHERE regexp_matches(query, '[A-Z\t\n\r]|^ | $|  ')) AS rows_not_normalised,
     count(*) FILTER (
         WHERE "time" IS NULL OR "time" < $month_start OR "time" >= $month_end
@@ -25,7 +25,7 @@ SELECT
         WHERE table_name = 'cleaned_clicks'
     ) AS columns,
     count(*) FILTER (WHERE "user" IS NULL OR "user" = '') AS rows_without_user,
-    count(*) FILTER (WHERE query IS NULL OR query IN ('', '-')) AS rows_without_query,
+    count(*) FILTER (WHERE query IS NULL OR query = '') AS rows_without_query,
     count(*) FILTER (WHERE regexp_matches(query, '[A-Z\t\n\r]|^ | $|  ')) AS rows_not_normalised,
     count(*) FILTER (
         WHERE "time" IS NULL OR "time" < $month_start OR "time" >= $month_end
