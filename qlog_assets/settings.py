@@ -61,7 +61,7 @@ class BudgetPolicy(Parameters):
     """What the data set may spend for ever. It opens the ledger; later changes go through `qlog ledger set-budget`."""
 
     epsilon: Exact = Field(Fraction(12), gt=0, validate_default=True)
-    """Twelve months at the default ε = 1 a month: one year of releases about the same people."""
+    """Half a year at the default ε = 2 a month. More needs a recorded reason (`qlog ledger set-budget`)."""
     delta: Exact = Field(Fraction(1, 10**5), ge=0, lt=1, validate_default=True)
     """Room for ten months at the default δ = 1e-6; stays below one in ten thousand people."""
     accountant: Literal["basic", "zcdp"] = "basic"
