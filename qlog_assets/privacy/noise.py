@@ -4,8 +4,8 @@ Belongs here: discrete Laplace, its tails, discrete Gaussian, and the reading of
 even enters, a draw: bits are looked up in tables of integers and undecided ones refined exactly (`tables`). Float noise
 for studies of the papers is in `paper_noise`; what noise costs is in `guarantees`.
 
-Values are 64-bit integers. A draw that does not fit raises OverflowError instead of wrapping round; at the largest
-scale allowed that has a probability below exp(-10**9).
+Values are 64-bit integers. A draw too large for the arithmetic raises OverflowError instead of wrapping round; that has
+a probability below exp(-2000) a draw, at any scale allowed.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from qlog_assets.privacy.tables import (
 )
 
 SMALLEST_SCALE, LARGEST_SCALE = Fraction(1, 10**6), Fraction(10**9)
-# One table serves scales up to this; its coarse cells then settle nine draws in ten, and it is built in a tenth of a
+# One table serves scales up to this; its coarse cells then settle nine draws in ten, and it is built in a third of a
 # second. Larger scales are drawn digit by digit, each digit from a table of its own.
 LARGEST_TABLE_SCALE = 1024
 DIGIT_BASE = 1024
