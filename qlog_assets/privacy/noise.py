@@ -33,7 +33,7 @@ from qlog_assets.privacy.tables import (
 )
 
 SMALLEST_SCALE, LARGEST_SCALE = Fraction(1, 10**6), Fraction(10**9)
-# One table serves scales up to this; its coarse cells then settle nine draws in ten, and it is built in a third of a
+# One table serves scales up to this; its coarse cells then settle six draws in seven, and it is built in a third of a
 # second. Larger scales are drawn digit by digit, each digit from a table of its own.
 LARGEST_TABLE_SCALE = 1024
 DIGIT_BASE = 1024
@@ -103,6 +103,8 @@ def discrete_laplace_tail(source: RandomSource, scale: Fraction, at_least: int, 
     condition holds with probability above one half: draws that miss it are drawn again.
     """
     scale = checked_scale(scale, size)
+    if abs(at_least) >= 1 << 61:
+        raise ParameterError("a threshold lies between -2**61 and 2**61")
     if at_least >= 1:
         return geometric(source, scale, size) + at_least
     out = np.empty(size, dtype=np.int64)

@@ -229,6 +229,12 @@ def test_bad_scales_are_refused_before_anything_is_drawn(scale):
     assert source.bytes(8) == SeededRandom(7).bytes(8)
 
 
+@pytest.mark.parametrize("at_least", [2**62, -(2**70)])
+def test_a_threshold_whose_tail_would_not_fit_is_refused(at_least):
+    with pytest.raises(ParameterError):
+        discrete_laplace_tail(SeededRandom(7), Fraction(10), at_least, 1)
+
+
 @pytest.mark.parametrize("draw", [discrete_laplace, discrete_gaussian, geometric])
 def test_a_negative_number_of_draws_is_refused(draw):
     with pytest.raises(ParameterError):
