@@ -8,7 +8,7 @@ BIN := $(VENV)/bin
 export PYTHONDONTWRITEBYTECODE :=
 export GX_ANALYTICS_ENABLED := false
 
-.PHONY: help demo ui test test-all lint bench bench-noise docs pins clean
+.PHONY: help demo ui test test-rest test-all lint bench bench-noise docs pins clean
 
 help: ## What can be made
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -30,11 +30,15 @@ demo: $(VENV)/.installed ## A synthetic log, three months, three private release
 ui: $(VENV)/.installed ## Dagster's web UI on the demo's data
 	$(BIN)/qlog ui
 
-test: $(VENV)/.installed-dev ## The suite a developer runs
-	$(BIN)/python -m pytest -n 2 --dist worksteal -m "not slow and not faults and not postgresql and not browser"
+QUICK := not slow and not faults and not postgresql and not browser
 
-test-all: $(VENV)/.installed-dev ## Everything: faults, races, canaries, PostgreSQL, browser
-	$(BIN)/python -m pytest -n 2 --dist worksteal
+test: $(VENV)/.installed-dev ## The suite a developer runs
+	$(BIN)/python -m pytest -n 2 --dist worksteal -m "$(QUICK)"
+
+test-rest: $(VENV)/.installed-dev ## What `make test` leaves out: faults, races, canaries, PostgreSQL, browser
+	$(BIN)/python -m pytest -n 2 --dist worksteal -m "not ($(QUICK))"
+
+test-all: test test-rest ## Everything
 
 lint: $(VENV)/.installed-dev ## ruff and mypy
 	$(BIN)/ruff check .
@@ -43,6 +47,7 @@ lint: $(VENV)/.installed-dev ## ruff and mypy
 
 docs: $(VENV)/.installed ## Write the generated pages
 	$(BIN)/python -m qlog_assets.report.guarantees_page
+	$(BIN)/python -m qlog_assets.report.policy_page
 
 clean: ## Remove the environment and the demo's data
 	rm -rf $(VENV) .cache warehouse

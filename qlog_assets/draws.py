@@ -67,7 +67,11 @@ def store_draw(warehouse: Warehouse, release: DrawnRelease, drawn: Drawn) -> Non
     """Store a draw under its fingerprint. If another process was first, this draw is dropped unseen."""
     target = warehouse.draws / release.fingerprint
     thresholds = {
-        name: {"threshold": table.threshold, "threshold_outside_pool": table.threshold_outside_pool}
+        name: {
+            "threshold": table.threshold,
+            "threshold_outside_pool": table.threshold_outside_pool,
+            "only_public": table.only_public,
+        }
         for name, table in drawn.tables.items()
     }
     with temporary_directory(warehouse.draws) as scratch:

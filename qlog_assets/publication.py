@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from qlog_assets.checks import released_frames, run_suite
+from qlog_assets.checks import NEVER, released_frames, run_suite
 from qlog_assets.drawing import Drawn, MechanismEntry
 from qlog_assets.draws import Draw, sync
 from qlog_assets.ledger import Charge, SaltedHead
@@ -119,13 +119,11 @@ def suppress_personal_data(drawn: Drawn, entry: MechanismEntry) -> tuple[dict[st
 def check_output(layout: TableLayout, rows: pa.Table, drawn: Drawn) -> None:
     """Run the released table's suite; raise with its reason if anything in it may not be public."""
     table = drawn.tables[layout.name]
+    outside = NEVER if table.only_public else table.threshold_outside_pool or table.threshold
     result = run_suite(
         f"released_{layout.name}",
         released_frames(rows, layout, drawn.public_texts),
-        parameters={
-            "threshold": table.threshold,
-            "threshold_outside_pool": table.threshold_outside_pool or table.threshold,
-        },
+        parameters={"threshold": table.threshold, "threshold_outside_pool": outside},
     )
     if not result.passed:
         raise PublicationError(f"the door refuses to publish: {result.reason}")

@@ -81,10 +81,13 @@ class AboutPolicy(Parameters):
     """What the data set's owner says of it in public: goes into manifests and datasheets as it is."""
 
     publisher: str | None = None
+    """Who publishes the releases."""
     population: str | None = None
     """Whose searches these are, such as `visitors of the library's catalogue`."""
     contact: str | None = None
+    """Where a reader can ask."""
     licence: str | None = None
+    """Under which terms the releases may be used."""
 
 
 class PoolPolicy(Parameters):

@@ -31,6 +31,8 @@ class DrawnTable:
     """The least noisy count a row may have."""
     threshold_outside_pool: int | None = None
     """The least noisy count of a row whose text is not public, where that is another one."""
+    only_public: bool = False
+    """Whether every text must have been public before: then no count is high enough for another one."""
 
 
 @dataclass(frozen=True)

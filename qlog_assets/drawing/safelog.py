@@ -63,7 +63,8 @@ def _draw_queries(
     table = DrawnTable(
         rows,
         threshold=chosen.threshold + shift,
-        threshold_outside_pool=max(chosen.threshold, outside or 0) + shift,
+        threshold_outside_pool=None if outside is None else max(chosen.threshold, outside) + shift,
+        only_public=outside is None,
     )
     return table, texts.filter(texts["in_pool"])["query"].combine_chunks()
 

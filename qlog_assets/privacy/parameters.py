@@ -126,7 +126,7 @@ class SafelogParameters(Parameters):
     """b_t: scale of the noise on transitions; costs (queries_per_user - 1) / b_t. None: no transitions are released."""
     threshold: int = Field(25, ge=1, le=10**9)
     """K: a pool query is released when its noisy count reaches K. Post-processing: keeps fakes out, costs nothing. At 25
-    and b = 2, less than one of the default pool's 285,000 untouched queries is expected to appear."""
+    and b = 2, one or two of the default pool's 583,010 queries are expected to appear although nobody typed them."""
     click_threshold: int | None = Field(None, ge=1, le=10**9)
     """The least noisy count of a released click pair. None: the stability threshold; with a public url list, high
     enough for about one expected fake pair."""
