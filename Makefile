@@ -4,6 +4,8 @@ SHELL := /bin/bash
 PYTHON ?= python3.11
 VENV := .venv
 BIN := $(VENV)/bin
+# The libraries we are measured beside live in an environment of their own.
+PEERS := .cache/peers
 # Compiled bytecode makes imports three times as fast; an environment that forbids it would be felt in every command.
 export PYTHONDONTWRITEBYTECODE :=
 export GX_ANALYTICS_ENABLED := false
@@ -44,6 +46,14 @@ lint: $(VENV)/.installed-dev ## ruff and mypy
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+
+bench-noise: $(VENV)/.installed $(PEERS)/.installed ## Noise draws a second beside OpenDP, python-dp and numpy
+	$(PEERS)/bin/python -m benchmarks.noise
+
+$(PEERS)/.installed: benchmarks/requirements-peers.txt
+	test -x $(PEERS)/bin/python || $(PYTHON) -m venv $(PEERS)
+	$(PEERS)/bin/pip install --quiet --disable-pip-version-check -r benchmarks/requirements-peers.txt
+	@touch $@
 
 docs: $(VENV)/.installed ## Write the generated pages
 	$(BIN)/python -m qlog_assets.report.guarantees_page

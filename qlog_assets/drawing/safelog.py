@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from qlog_assets.drawing import Drawn, DrawnTable, MechanismEntry
 from qlog_assets.engine import Engine
-from qlog_assets.inspection import CAPPED_TABLES, view_tables
+from qlog_assets.inspection import CAPPED_TABLES, inspect_capped_log, view_tables
 from qlog_assets.mechanisms import safelog
 from qlog_assets.privacy.parameters import SafelogParameters
 from qlog_assets.privacy.randomness import RandomSource
@@ -27,7 +27,9 @@ def parameters(policy: Policy) -> SafelogParameters:
     return policy.safelog
 
 
-def draw(engine: Engine, inputs: Mapping[str, Partition], chosen: SafelogParameters, source: RandomSource) -> Drawn:
+def draw(
+    engine: Engine, inputs: Mapping[str, Partition], variant: str, chosen: SafelogParameters, source: RandomSource
+) -> Drawn:
     """All tables of one release, in one go: clicks and transitions are drawn for the queries just released."""
     view_tables(engine, "capped", inputs["capped_log"], CAPPED_TABLES)
     queries, public = _draw_queries(engine, inputs["pool_augmented"], chosen, source)
@@ -126,6 +128,8 @@ ENTRY = MechanismEntry(
     public_inputs=("pool", "url_list"),
     tables=(QUERIES, CLICKS, TRANSITIONS),
     parameters=parameters,
+    variant=lambda policy: "sound",
+    inspect=inspect_capped_log,
     draw=draw,
     sources=(
         "qlog_assets/drawing/safelog.py",
@@ -134,6 +138,7 @@ ENTRY = MechanismEntry(
         "qlog_assets/privacy/histogram.py",
         "qlog_assets/privacy/noise.py",
         "qlog_assets/privacy/randomness.py",
+        "qlog_assets/privacy/tables.py",
         "qlog_assets/privacy/zero_domain.py",
         "sql/capped_clicks.sql",
         "sql/capped_queries.sql",
@@ -141,6 +146,7 @@ ENTRY = MechanismEntry(
         "sql/chosen_queries.sql",
         "sql/cleaned_clicks.sql",
         "sql/cleaned_queries.sql",
+        "sql/following_queries.sql",
         "sql/listed_pair_counts.sql",
         "sql/listed_urls.sql",
         "sql/pool_augmented.sql",

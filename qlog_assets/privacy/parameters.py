@@ -15,21 +15,26 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSeriali
 from qlog_assets.privacy.errors import ParameterError
 
 
+# Nobody means a scale or a probability beyond these powers of ten, and one of a billion digits would take for ever.
+LARGEST_POWER = 60
+
+
 def exact(value: Any) -> Fraction:
     """A rational from an int, a Fraction, a Decimal or a string such as ``10``, ``0.5``, ``1e-6`` or ``3/2``."""
     if isinstance(value, Fraction):
         return value
     if isinstance(value, bool | float):
         raise ValueError(f"{value!r} is not exact: write it as a string, such as '{value}'")
-    if isinstance(value, int):
-        return Fraction(value)
+    text = str(value).strip()
+    parts = text.split("/") if len(text) <= 4 * LARGEST_POWER else []
     try:
-        number = Decimal(value) if isinstance(value, Decimal) or "/" not in str(value) else None
-        if number is not None and not number.is_finite():
-            raise ValueError(f"{value} is not a finite number")
-        return Fraction(str(value)) if number is None else Fraction(number)
-    except (InvalidOperation, ValueError, ZeroDivisionError, TypeError) as error:
-        raise ValueError(f"{value!r} is not a decimal number") from error
+        numbers = [Decimal(part) for part in parts]
+    except InvalidOperation:
+        numbers = []
+    usable = all(number.is_finite() and abs(number.adjusted()) <= LARGEST_POWER for number in numbers)
+    if len(numbers) not in (1, 2) or not usable or (len(numbers) == 2 and numbers[1] == 0):
+        raise ValueError(f"{text[:40]!r} is not a decimal number")
+    return Fraction(numbers[0]) / Fraction(numbers[1]) if len(numbers) == 2 else Fraction(numbers[0])
 
 
 def decimal_text(value: Fraction) -> str:
