@@ -19,7 +19,7 @@ from mpmath.ctx_iv import MPIntervalContext
 
 from qlog_assets.privacy.errors import ParameterError
 from qlog_assets.privacy.exact import divide, exp_bracket
-from qlog_assets.privacy.gaussian import ThresholdPlan, checked_budget, gaussian_budget, plan_counts
+from qlog_assets.privacy.gaussian import COUNT_UNIT, ThresholdPlan, checked_budget, gaussian_budget, plan_counts
 from qlog_assets.privacy.guarantees.statement import PrivacyLoss
 from qlog_assets.privacy.histogram import FIRST_PRECISION, ceilings, check_positive, shifted_counts
 from qlog_assets.privacy.noise import discrete_gaussian, discrete_laplace
@@ -27,6 +27,7 @@ from qlog_assets.privacy.randomness import RandomSource
 from qlog_assets.privacy.tables import GUARD_BITS, Brackets, InverseTable, Law, outwards
 
 LARGEST_ITEM_EPSILON = 50
+MOST_GAUSSIAN_USERS = 1 << 50
 
 
 @dataclass(frozen=True)
@@ -143,13 +144,13 @@ def truncation(epsilon: Fraction, delta: Fraction) -> int:
 def gaussian_counts(
     source: RandomSource, users: np.ndarray, items_per_user: int, epsilon: Fraction, delta: Fraction, min_users: int = 1
 ) -> Selected:
-    """Items whose count with discrete Gaussian noise reaches a threshold; the tested count is the printed one.
+    """Items whose count with discrete Gaussian noise reaches a threshold; the tested count is printed, rounded.
 
     Proof in `gaussian`: a user moves at most d counts by 1, Δ² = d; the threshold hides d items only that user holds
     with probability 1 - δ/2; the converse direction pays the missing 1/(1 - δ/2) out of ε.
     """
     check_positive("items_per_user", items_per_user)
-    budget = gaussian_budget(epsilon, delta, items_per_user)
+    budget = gaussian_budget(epsilon, delta)
     items, noisy = draw_gaussian_counts(source, users, plan_counts(items_per_user, budget), min_users)
     return Selected(items, noisy, PrivacyLoss(budget.epsilon, budget.delta, budget.rho))
 
@@ -159,10 +160,13 @@ def draw_gaussian_counts(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Positions and noisy counts of `gaussian_counts` where the noise is planned, from a share of a budget for one."""
     shifted = shifted_counts(users, min_users)
+    if shifted.max(initial=0) > MOST_GAUSSIAN_USERS:
+        raise ParameterError("user counts beyond 2**50 do not fit the fine units of Gaussian counts")
     support = np.flatnonzero(shifted)
-    noisy = shifted[support] + discrete_gaussian(source, Fraction(plan.variance), len(support))
+    noisy = shifted[support] * COUNT_UNIT + discrete_gaussian(source, Fraction(plan.variance), len(support))
     kept = noisy >= plan.threshold
-    return support[kept].astype(np.int64), noisy[kept] + (min_users - 1)
+    whole = (2 * noisy[kept] + COUNT_UNIT) // (2 * COUNT_UNIT)
+    return support[kept].astype(np.int64), whole + (min_users - 1)
 
 
 def _checked(items_per_user: int, epsilon: Fraction, delta: Fraction) -> tuple[PrivacyLoss, Fraction, Fraction]:

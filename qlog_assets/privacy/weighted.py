@@ -137,7 +137,7 @@ def weighted_gaussian(
     counted_items_per_user: int = 10,
 ) -> Selected:
     """Weighted Gaussian selection (Gopi et al. 2020): one round, then counts where `set_share` < 1 leaves a budget."""
-    budget = gaussian_budget(epsilon, delta, 0)
+    budget = gaussian_budget(epsilon, delta)
     plan = plan_weighted("weighted_gaussian", items_per_user, budget, WHOLE, set_share, counted_items_per_user)
     return _selected(draw_weighted(source, Contributions.of(user_ids, item_ids), plan), budget)
 
@@ -153,7 +153,7 @@ def sips(
     counted_items_per_user: int = 10,
 ) -> Selected:
     """DP-SIPS (Swanberg, Desfontaines, Haney 2023): three rounds, each richer than the last, then counts as above."""
-    budget = gaussian_budget(epsilon, delta, 0)
+    budget = gaussian_budget(epsilon, delta)
     plan = plan_weighted("sips", items_per_user, budget, WHOLE, set_share, counted_items_per_user)
     return _selected(draw_weighted(source, Contributions.of(user_ids, item_ids), plan), budget)
 
@@ -169,7 +169,7 @@ def gaussian_counts_of_set(
     delta: Fraction,
 ) -> Selected:
     """Noisy counts of items that are public already (a set released before), under a budget of their own."""
-    budget = gaussian_budget(epsilon, delta, 0)
+    budget = gaussian_budget(epsilon, delta)
     plan = plan_set_counts(counted_items_per_user, most_items, budget.squared)
     chosen = np.unique(np.asarray(chosen, dtype=np.int64))
     contributions = Contributions.of(user_ids, item_ids)

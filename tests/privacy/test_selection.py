@@ -15,9 +15,10 @@ from mpmath import mp
 from scipy.stats import binom
 
 from qlog_assets.privacy.errors import ParameterError
-from qlog_assets.privacy.gaussian import gaussian_budget, plan_counts
+from qlog_assets.privacy.gaussian import COUNT_UNIT, ThresholdPlan, gaussian_budget, new_item_threshold, plan_counts
 from qlog_assets.privacy.randomness import RandomSource, SeededRandom
 from qlog_assets.privacy.selection import (
+    draw_gaussian_counts,
     gaussian_counts,
     selection_law,
     truncated_geometric_counts,
@@ -152,16 +153,18 @@ def test_truncated_counts_keep_their_promise_in_both_directions(epsilon: Fractio
 
 @pytest.mark.parametrize("epsilon", [Fraction(1, 2), Fraction(2)])
 @pytest.mark.parametrize("delta", [Fraction(1, 5), Fraction(1, 1000)])
-def test_gaussian_counts_keep_their_promise_in_both_directions(epsilon: Fraction, delta: Fraction) -> None:
-    """Two items a user: both shared, one new, both new. The exact law of the printed pair, enumerated."""
-    plan = plan_counts(2, gaussian_budget(epsilon, delta, 2))
-    reach = math.isqrt(60 * plan.variance) + 1
+def test_gaussian_thresholds_keep_their_promise_in_both_directions(epsilon: Fraction, delta: Fraction) -> None:
+    """Two items a user: both shared, one new, both new. The exact law of what is printed, enumerated."""
+    budget, unit = gaussian_budget(epsilon, delta), 2
+    variance = math.ceil(2 * unit**2 / budget.squared) + 2  # r² = 2 keeps η below 1e-16 and the table small
+    threshold = new_item_threshold(variance, (unit, unit), budget.new_item_delta)
+    reach = math.isqrt(60 * variance) + 1
     z = np.arange(-reach, reach + 1)
-    masses = np.exp(-z * z / (2 * plan.variance))
+    masses = np.exp(-z * z / (2 * variance))
     masses /= masses.sum()
     new, shared = [
-        [printed_law(users, reach, masses, plan.threshold) for users in pair]
-        for pair in ((0, 1), (plan.threshold, plan.threshold + 1))
+        [printed_law(users, reach, masses, threshold) for users in pair]
+        for pair in ((0, unit), (threshold, threshold + unit))
     ]
     for one, two in ((new, new), (new, shared), (shared, shared)):
         without, within = together(one[0], two[0]), together(one[1], two[1])
@@ -229,11 +232,19 @@ def test_equal_seeds_give_equal_releases_and_the_cost_is_what_was_asked(method: 
         assert np.array_equal(first.users, second.users) and first.users.dtype == np.int64
 
 
-def test_printed_gaussian_counts_are_the_tested_ones() -> None:
+def test_printed_gaussian_counts_are_the_tested_ones_rounded() -> None:
     users = np.full(20_000, 60)
-    plan = plan_counts(20, gaussian_budget(Fraction(2), Fraction(1, 10**6), 20))
+    plan = plan_counts(20, gaussian_budget(Fraction(2), Fraction(1, 10**6)))
     drawn = gaussian_counts(SeededRandom(9), users, 20, Fraction(2), Fraction(1, 10**6))
-    assert drawn.users is not None and drawn.users.min() == plan.threshold and 0 < len(drawn.items) < len(users)
+    assert drawn.users is not None and 0 < len(drawn.items) < len(users)
+    assert drawn.users.min() == round(plan.threshold / COUNT_UNIT)
+    everything, counts = draw_gaussian_counts(SeededRandom(9), users, ThresholdPlan((1,), plan.variance, -(10**9)))
+    assert len(everything) == len(users) and abs(counts.mean() - 60) < 1  # mean of 20,000 draws, deviation 0.1
+
+
+def test_gaussian_counts_refuse_counts_that_their_units_cannot_hold() -> None:
+    with pytest.raises(ParameterError, match="fine units"):
+        gaussian_counts(NoDraw(), np.array([1 << 51]), 1, Fraction(1), Fraction(1, 10))
 
 
 @pytest.mark.parametrize("method", METHODS)

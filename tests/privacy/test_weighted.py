@@ -181,7 +181,7 @@ def test_equal_seeds_give_equal_releases_and_the_cost_is_what_was_asked(method: 
     assert np.array_equal(runs[0].items, runs[1].items) and np.array_equal(runs[0].users, runs[1].users)
     assert not np.array_equal(runs[0].users, runs[2].users)
     assert (runs[0].loss.epsilon, runs[0].loss.delta) == (EPSILON, DELTA)
-    assert runs[0].loss.rho == gaussian_budget(EPSILON, DELTA, 0).rho
+    assert runs[0].loss.rho == gaussian_budget(EPSILON, DELTA).rho
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -195,7 +195,7 @@ def test_nothing_comes_of_nothing(method: Callable, share: Fraction) -> None:
 def test_a_later_round_looks_only_at_what_is_not_out_yet() -> None:
     """Nine common items and a limit of three: one round names what it may, three rounds find room for the rest."""
     user_ids, item_ids = np.repeat(np.arange(60), 9), np.tile(np.arange(9), 60)
-    budget = gaussian_budget(Fraction(8), Fraction(1, 100), 0)
+    budget = gaussian_budget(Fraction(8), Fraction(1, 100))
     plan = plan_weighted("sips", 3, budget)
     drawn, _ = draw_weighted(SeededRandom(8), Contributions.of(user_ids, item_ids), plan)
     assert list(drawn) == list(range(9))
