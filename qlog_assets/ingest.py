@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import re
 import shutil
-import tempfile
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
@@ -17,6 +16,7 @@ from pathlib import Path
 from qlog_assets.engine import Engine
 from qlog_assets.months import Month
 from qlog_assets.privacy.errors import QlogError
+from qlog_assets.scratch import temporary_directory
 from qlog_assets.settings import Policy
 from qlog_assets.sources.column_map import ColumnMap
 from qlog_assets.sources.readers import LogSource, MonthRange, read_batch
@@ -59,10 +59,9 @@ def land(warehouse: Warehouse, path: Path, format: str, columns: Path | None = N
 
 def copy_whole(source: Path, target: Path) -> None:
     """Copy a file so that a sensor sees all of it or none."""
-    descriptor, scratch = tempfile.mkstemp(dir=target.parent, prefix=".landing-")
-    os.close(descriptor)
-    shutil.copyfile(source, scratch)
-    os.replace(scratch, target)
+    with temporary_directory(target.parent) as scratch:
+        shutil.copyfile(source, scratch / target.name)
+        os.replace(scratch / target.name, target)
 
 
 def column_map_beside(path: Path) -> Path:

@@ -10,9 +10,7 @@ import contextlib
 import hashlib
 import json
 import os
-import shutil
-import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -20,6 +18,7 @@ from typing import Any
 
 from qlog_assets.months import Month
 from qlog_assets.privacy.errors import QlogError
+from qlog_assets.scratch import make_private, remove_leftovers, temporary_directory
 from qlog_assets.settings import Settings
 
 PROVENANCE_VERSION = 1
@@ -54,13 +53,21 @@ class Provenance:
     run_id: str | None = None
     written_at: str = ""
     version: int = PROVENANCE_VERSION
+    seal: str = ""
+    """The digest of every other field: shows a change by hand. It stops nobody who computes it again."""
 
     @classmethod
     def read(cls, path: Path) -> Provenance:
         try:
             values = json.loads(path.read_text(encoding="utf-8"))
+            sealed = values.pop("seal", None)
+            if sealed != digest_of(values):
+                asset, month = path.parts[-4:-2]
+                raise WarehouseError(
+                    f"{asset} {month}: its provenance was changed after it was written: materialize it again"
+                )
             values["tables"] = {name: TableFacts(**facts) for name, facts in values["tables"].items()}
-            provenance = cls(**values)
+            provenance = cls(**values, seal=sealed)
         except FileNotFoundError:
             raise WarehouseError(
                 f"{path}: no provenance, so the partition cannot be used: materialize it again"
@@ -70,6 +77,12 @@ class Provenance:
         if provenance.version != PROVENANCE_VERSION:
             raise WarehouseError(f"{path}: provenance version {provenance.version} is not {PROVENANCE_VERSION}")
         return provenance
+
+    def write(self, path: Path) -> None:
+        """Write it, sealed."""
+        values = asdict(self)
+        del values["seal"]
+        write_private(path, canonical_json({**values, "seal": digest_of(values)}))
 
     @property
     def content_digest(self) -> str:
@@ -99,7 +112,8 @@ class Partition:
     def verify(self) -> None:
         """Raise unless every file is there with the checksum it was written with, and no other file is."""
         label = f"{self.provenance.asset} {self.provenance.month}"
-        if self.provenance.shape != self.path.name or shape_of(self.provenance) != self.provenance.shape:
+        *_, asset, month, shape = self.path.parts
+        if (asset, month, shape) != (self.provenance.asset, self.provenance.month, shape_of(self.provenance)):
             raise WarehouseError(f"{label}: its provenance was changed after it was written: materialize it again")
         known = {"provenance.json"}
         for facts in self.provenance.tables.values():
@@ -129,14 +143,25 @@ class Warehouse:
         self.studies = self.private / "studies"
         self.staging = self.private / "staging"
         self.spill = self.private / "spill"
+        self.locks = self.private / "locks"
         self.dagster = self.home / "dagster"
 
     def make(self) -> Warehouse:
-        for public in (self.home, self.landing, self.released):
-            public.mkdir(parents=True, exist_ok=True)
-        for private in (self.private, self.draws, self.studies, self.staging, self.spill, self.dagster):
-            private.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self.home.mkdir(parents=True, exist_ok=True)
+        if not self.released.exists():
+            self.released.mkdir(exist_ok=True)
+            self.released.chmod(0o755)  # public, whatever the umask says
+        for private in (self.landing, self.draws, self.studies, self.staging, self.spill, self.locks, self.dagster):
+            make_private(private)
         return self
+
+    def remove_leftovers(self) -> None:
+        """Remove what killed processes left half-made: it may hold rows of the log."""
+        folders = [self.private, *self.landing.glob("*")]
+        folders += [folder for depth in ("*", "*/*", "*/*/*") for folder in self.private.glob(depth)]
+        for folder in folders:
+            if folder.is_dir() and not folder.is_symlink():
+                remove_leftovers(folder)
 
     @property
     def ledger_url(self) -> str:
@@ -147,9 +172,13 @@ class Warehouse:
     def current(self, asset: str, month: str) -> Partition:
         """The partition that `current` points at; an error that says what to do if there is none."""
         pointer = self.private / asset / month / "current"
-        if not pointer.exists():
-            raise WarehouseError(f"{asset} {month}: not materialized yet: run the job that makes it first")
-        return self.partition(asset, month, pointer.read_text(encoding="ascii").strip())
+        try:
+            shape = pointer.read_text(encoding="ascii").strip()
+        except FileNotFoundError:
+            raise WarehouseError(f"{asset} {month}: not materialized yet: run the job that makes it first") from None
+        except UnicodeDecodeError:
+            raise WarehouseError(f"{asset} {month}: `current` points nowhere: materialize it again") from None
+        return self.partition(asset, month, shape)
 
     def has_current(self, asset: str, month: str) -> bool:
         return (self.private / asset / month / "current").exists()
@@ -177,7 +206,7 @@ class Warehouse:
         `measured`; the rename that follows shows readers all of it or none.
         """
         base = self.private / provenance.asset / provenance.month
-        base.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_private(base)
         target = base / provenance.shape
         fresh = not _intact(target)
         if fresh:
@@ -185,7 +214,7 @@ class Warehouse:
                 tables = write(scratch)
                 now = datetime.now(UTC).isoformat("T", "seconds")
                 complete = replace(provenance, tables=tables, measured=dict(measured or {}), written_at=now)
-                write_private(scratch / "provenance.json", canonical_json(asdict(complete)))
+                complete.write(scratch / "provenance.json")
                 seal(scratch)
                 replace_directory(scratch, target)
         if make_current:
@@ -196,12 +225,11 @@ class Warehouse:
         """Delete some tables of a partition and take them out of its provenance, which stays what it was otherwise."""
         dropped = [partition.provenance.tables[name] for name in names if name in partition.provenance.tables]
         kept = {name: facts for name, facts in partition.provenance.tables.items() if name not in names}
-        write_private(
-            partition.path / "provenance.json", canonical_json(asdict(replace(partition.provenance, tables=kept)))
-        )
+        # Files first: killed in between, the provenance still names what is to be dropped, and a second run does it.
         for facts in dropped:
             for name in facts.files:
                 (partition.path / name).unlink(missing_ok=True)
+        replace(partition.provenance, tables=kept).write(partition.path / "provenance.json")
 
 
 def describe(
@@ -244,13 +272,13 @@ def file_checksum(path: Path) -> str:
 
 def write_private(path: Path, text: str) -> None:
     """Replace a small private file whole."""
-    descriptor, scratch = tempfile.mkstemp(dir=path.parent, prefix=".tmp-")
-    with os.fdopen(descriptor, "w", encoding="utf-8") as stream:
-        stream.write(text)
-        stream.flush()
-        os.fsync(stream.fileno())
-    os.chmod(scratch, 0o600)
-    os.replace(scratch, path)
+    with temporary_directory(path.parent) as scratch:
+        with (scratch / path.name).open("w", encoding="utf-8") as stream:
+            stream.write(text)
+            stream.flush()
+            os.fsync(stream.fileno())
+        (scratch / path.name).chmod(0o600)
+        os.replace(scratch / path.name, path)
 
 
 def seal(directory: Path) -> None:
@@ -258,17 +286,6 @@ def seal(directory: Path) -> None:
     os.chmod(directory, 0o700)
     for path in directory.rglob("*"):
         os.chmod(path, 0o700 if path.is_dir() else 0o600)
-
-
-@contextlib.contextmanager
-def temporary_directory(beside: Path) -> Iterator[Path]:
-    """A scratch directory on the same file system; removed unless it was renamed away."""
-    beside.mkdir(mode=0o700, parents=True, exist_ok=True)
-    scratch = Path(tempfile.mkdtemp(dir=beside, prefix=".tmp-"))
-    try:
-        yield scratch
-    finally:
-        shutil.rmtree(scratch, ignore_errors=True)
 
 
 def remove_whole(path: Path) -> None:
@@ -280,18 +297,15 @@ def remove_whole(path: Path) -> None:
 
 def replace_directory(source: Path, target: Path) -> None:
     """Move a finished directory to its name; a damaged one already there is moved aside and removed."""
-    aside = None
-    if target.exists():
-        aside = Path(tempfile.mkdtemp(dir=target.parent, prefix=".tmp-old-")) / "old"
-        os.rename(target, aside)
-    try:
-        os.rename(source, target)
-    except OSError:
-        # Another process finished the same shape first: its partition is as good as ours.
-        if not _intact(target):
-            raise
-    if aside is not None:
-        shutil.rmtree(aside.parent, ignore_errors=True)
+    with temporary_directory(target.parent) as aside:
+        with contextlib.suppress(FileNotFoundError):
+            os.rename(target, aside / "old")
+        try:
+            os.rename(source, target)
+        except OSError:
+            # Another process finished the same shape first: its partition is as good as ours.
+            if not _intact(target):
+                raise
 
 
 def _intact(path: Path) -> bool:
