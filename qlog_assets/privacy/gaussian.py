@@ -31,18 +31,23 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
+import numpy as np
 from mpmath.ctx_mp import MPContext
 
 from qlog_assets.privacy.errors import ParameterError
 from qlog_assets.privacy.histogram import check_positive, checked_delta
 from qlog_assets.privacy.parameters import exact
 
+Whole = TypeVar("Whole", int, np.ndarray)
+
 SMOOTHING = 64
-"""r². All noise is drawn in fine units, in which 64 is nothing; then η < 1e-500."""
-COORDINATES_LOSS = Fraction(1, 10**400)
-"""cη for more coordinates than there are bytes in the world."""
+"""r². All noise is drawn in fine units, in which 64 is nothing."""
+COORDINATE_LOSS = Fraction(1, 10**500)
+"""η at r² = 64: e0 = 2e^(-128π²) + … < 1e-547."""
+WEIGHTED_COORDINATES = 10**100
+"""c for weighted tables, where a user may move a coordinate for every item there is."""
 NEW_ITEM_SHARE = Fraction(1, 2)
 """The part of δ that hides new items; the rest is the noise's own. From a third to two thirds, weighted selection of
 the peers' log (5 million rows, (2.3, 1e-6), 200 items a user) names 2,620 to 2,648 items; a half, 2,645."""
@@ -78,11 +83,11 @@ class GaussianBudget:
     rho: Fraction
 
 
-def gaussian_budget(epsilon: Fraction, delta: Fraction) -> GaussianBudget:
-    """The budget that a total (ε, δ) buys."""
+def gaussian_budget(epsilon: Fraction, delta: Fraction, count_coordinates: int = 0) -> GaussianBudget:
+    """The budget that a total (ε, δ) buys. `count_coordinates`: plain counts that one user moves, over all tables."""
     epsilon, delta = checked_budget(epsilon, delta)
     hidden = delta * NEW_ITEM_SHARE
-    squared = noise_squared(epsilon, delta - hidden, hidden)
+    squared = noise_squared(epsilon, delta - hidden, hidden, count_coordinates)
     return GaussianBudget(squared, hidden, epsilon, delta, squared / 2 + new_item_slack(hidden))
 
 
@@ -106,15 +111,16 @@ def new_item_slack(new_item_delta: Fraction) -> Fraction:
 
 
 @lru_cache(maxsize=256)
-def noise_squared(epsilon: Fraction, noise_delta: Fraction, hidden: Fraction) -> Fraction:
+def noise_squared(epsilon: Fraction, noise_delta: Fraction, hidden: Fraction, count_coordinates: int = 0) -> Fraction:
     """The largest μ² on a grid of 2**-64 that (ε, noise_delta + hidden) buys."""
-    left = epsilon - new_item_slack(hidden) - 2 * COORDINATES_LOSS
+    loss = (WEIGHTED_COORDINATES + count_coordinates) * COORDINATE_LOSS
+    left = epsilon - new_item_slack(hidden) - 2 * loss
     if left <= 0:
         raise ParameterError("epsilon is too small for so large a delta")
     context = MPContext()
     context.prec = 200 + 2 * math.ceil(1 / noise_delta).bit_length()
     exponent = _real(context, left)
-    most = _real(context, noise_delta / (1 + 2 * COORDINATES_LOSS) / SAFETY)  # e^(cη) <= 1 + 2cη
+    most = _real(context, noise_delta / (1 + 2 * loss) / SAFETY)  # e^(cη) <= 1 + 2cη
 
     def fits(steps: int) -> bool:
         mu = context.sqrt(context.mpf(steps) / GRID)
@@ -191,6 +197,19 @@ class ThresholdPlan:
 
 
 @dataclass(frozen=True)
+class CountPlan:
+    """Plain counts that name new items: the noise and the tested threshold in units of COUNT_UNIT."""
+
+    variance: int
+    fine_threshold: int
+
+    @property
+    def threshold(self) -> int:
+        """The least count that can be printed, in users."""
+        return whole_users(self.fine_threshold)
+
+
+@dataclass(frozen=True)
 class SetCountPlan:
     """Counts over a set that is already public: a user's L2 is at most √counted_items_per_user, in units of COUNT_UNIT.
 
@@ -211,12 +230,13 @@ class SelectionPlan:
     counting: SetCountPlan | None
 
 
-def plan_counts(items_per_user: int, budget: GaussianBudget, part: Fraction = WHOLE) -> ThresholdPlan:
+def plan_counts(items_per_user: int, budget: GaussianBudget, part: Fraction = WHOLE) -> CountPlan:
     """Plain counts from a part of a budget: each of at most `items_per_user` items moves by 1 user."""
     check_positive("items_per_user", items_per_user)
-    weights = (COUNT_UNIT,) * items_per_user
     variance = variance_for(items_per_user * COUNT_UNIT**2, _part(budget.squared, part))
-    return ThresholdPlan(weights, variance, new_item_threshold(variance, weights, budget.new_item_delta * part))
+    return CountPlan(
+        variance, new_item_threshold(variance, (COUNT_UNIT,) * items_per_user, budget.new_item_delta * part)
+    )
 
 
 def plan_weighted(
@@ -261,6 +281,11 @@ def plan_set_counts(
     variance = variance_for(sensitivity, squared * (1 - total_share))
     total = variance_for(most_items**2, squared * total_share) if total_share else None
     return SetCountPlan(counted_items_per_user, variance, most_items, total)
+
+
+def whole_users(fine: Whole) -> Whole:
+    """Units of COUNT_UNIT rounded to the nearest whole number of users."""
+    return (2 * fine + COUNT_UNIT) // (2 * COUNT_UNIT)
 
 
 def _part(squared: Fraction, part: Fraction) -> Fraction:

@@ -19,7 +19,14 @@ from mpmath.ctx_iv import MPIntervalContext
 
 from qlog_assets.privacy.errors import ParameterError
 from qlog_assets.privacy.exact import divide, exp_bracket
-from qlog_assets.privacy.gaussian import COUNT_UNIT, ThresholdPlan, checked_budget, gaussian_budget, plan_counts
+from qlog_assets.privacy.gaussian import (
+    COUNT_UNIT,
+    CountPlan,
+    checked_budget,
+    gaussian_budget,
+    plan_counts,
+    whole_users,
+)
 from qlog_assets.privacy.guarantees.statement import PrivacyLoss
 from qlog_assets.privacy.histogram import FIRST_PRECISION, ceilings, check_positive, shifted_counts
 from qlog_assets.privacy.noise import discrete_gaussian, discrete_laplace
@@ -156,7 +163,7 @@ def gaussian_counts(
 
 
 def draw_gaussian_counts(
-    source: RandomSource, users: np.ndarray, plan: ThresholdPlan, min_users: int = 1
+    source: RandomSource, users: np.ndarray, plan: CountPlan, min_users: int = 1
 ) -> tuple[np.ndarray, np.ndarray]:
     """Positions and noisy counts of `gaussian_counts` where the noise is planned, from a share of a budget for one."""
     shifted = shifted_counts(users, min_users)
@@ -164,9 +171,8 @@ def draw_gaussian_counts(
         raise ParameterError("user counts beyond 2**50 do not fit the fine units of Gaussian counts")
     support = np.flatnonzero(shifted)
     noisy = shifted[support] * COUNT_UNIT + discrete_gaussian(source, Fraction(plan.variance), len(support))
-    kept = noisy >= plan.threshold
-    whole = (2 * noisy[kept] + COUNT_UNIT) // (2 * COUNT_UNIT)
-    return support[kept].astype(np.int64), whole + (min_users - 1)
+    kept = noisy >= plan.fine_threshold
+    return support[kept].astype(np.int64), whole_users(noisy[kept]) + (min_users - 1)
 
 
 def _checked(items_per_user: int, epsilon: Fraction, delta: Fraction) -> tuple[PrivacyLoss, Fraction, Fraction]:

@@ -15,7 +15,7 @@ from mpmath import mp
 from scipy.stats import binom
 
 from qlog_assets.privacy.errors import ParameterError
-from qlog_assets.privacy.gaussian import COUNT_UNIT, ThresholdPlan, gaussian_budget, new_item_threshold, plan_counts
+from qlog_assets.privacy.gaussian import COUNT_UNIT, CountPlan, gaussian_budget, new_item_threshold, plan_counts
 from qlog_assets.privacy.randomness import RandomSource, SeededRandom
 from qlog_assets.privacy.selection import (
     draw_gaussian_counts,
@@ -85,12 +85,13 @@ def test_keep_probabilities_grow_from_delta_to_one_within_the_promise(epsilon: F
     pairs = keep_probabilities(epsilon, delta)
     assert pairs[0][0] <= delta <= pairs[0][1] or pairs[0][1] == 1
     assert pairs[-1] == (1, 1) and all(high - low <= Fraction(1, 1 << 198) for low, high in pairs)
-    kept = [0.0, *(float(low) for low, _ in pairs)]
-    factor, share = math.exp(epsilon), float(delta)
-    for before, after in pairwise(kept):
-        assert before <= after
-        assert after <= (factor * before + share) * (1 + 1e-12)
-        assert 1 - before <= factor * (1 - after) + share + 1e-14
+    with mp.workprec(300):
+        kept = [mp.mpf(low.numerator) / low.denominator for low, _ in [(Fraction(0), None), *pairs]]
+        factor = mp.exp(mp.mpf(epsilon.numerator) / epsilon.denominator)
+        share = mp.mpf(delta.numerator) / delta.denominator + factor * mp.mpf(2) ** -190
+        for before, after in pairwise(kept):
+            assert before <= after <= factor * before + share
+            assert 1 - before <= factor * (1 - after) + share
 
 
 def test_an_item_is_certain_at_28_users_for_one_and_a_millionth() -> None:
@@ -237,8 +238,8 @@ def test_printed_gaussian_counts_are_the_tested_ones_rounded() -> None:
     plan = plan_counts(20, gaussian_budget(Fraction(2), Fraction(1, 10**6)))
     drawn = gaussian_counts(SeededRandom(9), users, 20, Fraction(2), Fraction(1, 10**6))
     assert drawn.users is not None and 0 < len(drawn.items) < len(users)
-    assert drawn.users.min() == round(plan.threshold / COUNT_UNIT)
-    everything, counts = draw_gaussian_counts(SeededRandom(9), users, ThresholdPlan((1,), plan.variance, -(10**9)))
+    assert drawn.users.min() == plan.threshold == round(plan.fine_threshold / COUNT_UNIT)
+    everything, counts = draw_gaussian_counts(SeededRandom(9), users, CountPlan(plan.variance, -(10**9)))
     assert len(everything) == len(users) and abs(counts.mean() - 60) < 1  # mean of 20,000 draws, deviation 0.1
 
 
