@@ -38,13 +38,13 @@ def normalise_text(text: str) -> str:
     """NFKC, case folding, single spaces. Applying it twice changes nothing."""
     if text.isascii():
         return " ".join(text.lower().split())
-    while True:
-        # Folding can undo a composition and composing can undo a folding (U+0345, U+1E9E): repeat until neither does.
-        folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold())
-        folded = " ".join(folded.split())
-        if folded == text:
-            return folded
-        text = folded
+    if not unicodedata.is_normalized("NFKC", text):
+        text = unicodedata.normalize("NFKC", text)
+    # Folding may take a character apart that NFKC puts together again (U+01F0), and may make one that NFKC changes
+    # (U+0345): what counts is that both together change nothing any more.
+    while (folded := text.casefold()) != text and (composed := unicodedata.normalize("NFKC", folded)) != text:
+        text = composed
+    return " ".join(text.split())
 
 
 def normalise_url(url: str) -> str:

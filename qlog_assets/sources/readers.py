@@ -16,6 +16,7 @@ from pathlib import Path
 import duckdb
 import pyarrow as pa
 
+from qlog_assets.engine import PARQUET
 from qlog_assets.months import Month
 from qlog_assets.privacy.errors import QlogError
 from qlog_assets.sources.column_map import KNOWN_FORMATS, TIME_FORMATS, Column, ColumnMap
@@ -34,7 +35,6 @@ FORMATS = (*KNOWN_FORMATS, "table")
 ROUND_BYTES = 256 << 20
 """Of text parsed into one temporary table: some four million AOL rows, which DuckDB spills if its memory is small."""
 ROUND_ROWS = 4 << 20
-PARQUET = "FORMAT parquet, COMPRESSION zstd, COMPRESSION_LEVEL 1"
 
 
 @dataclass(frozen=True)

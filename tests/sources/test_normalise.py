@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import random
 import sys
+import unicodedata
 from collections.abc import Callable, Iterator
 
 import duckdb
@@ -59,13 +61,13 @@ def test_a_query_is_folded_and_its_white_space_collapsed(raw: str, normalised: s
     assert normalise_text(raw) == normalised
 
 
-def test_every_character_is_normalised_once_and_for_all() -> None:
-    unstable = [
-        code
-        for code in range(sys.maxunicode + 1)
-        if not 0xD800 <= code < 0xE000 and normalise_text(once := normalise_text(chr(code))) != once
-    ]
-    assert unstable == []
+def test_every_character_and_any_mix_of_difficult_ones_is_normalised_once_and_for_all() -> None:
+    characters = [chr(code) for code in range(sys.maxunicode + 1) if not 0xD800 <= code < 0xE000]
+    assert [text for text in characters if normalise_text(once := normalise_text(text)) != once] == []
+    difficult = [text for text in characters if normalise_text(text) != text or unicodedata.combining(text)]
+    draw = random.Random(7)
+    mixes = ["".join(draw.choices(difficult, k=draw.randint(2, 5))) for _ in range(20_000)]
+    assert [text for text in mixes if normalise_text(once := normalise_text(text)) != once] == []
 
 
 @given(any_text)

@@ -309,7 +309,11 @@ def test_a_column_map_is_read_from_toml(read: Callable[..., Any], tmp_path: Path
     path.write_text('user = "who"\nquery = 2\ntime = 3\ndelimiter = ","\nencoding = "gb18030"\n')
     content = "who,what,when\nu,天气,2006-03-01 10:30:00\n".encode("gb18030")
     assert read(content, "table", ColumnMap.load(path)).accepted[0][:2] == ("u", "天气")
-    for text, says in (("user = ", "not a readable TOML"), ('user = "who"', "query"), ("colour = 1", "unknown key")):
+    for text, says in (
+        ("user = ", "not a readable TOML"),
+        ('user = "who"', "query"),
+        ("user = 1\nquery = 2\ntime = 3\ncolour = 4", "unknown key"),
+    ):
         path.write_text(text)
         with pytest.raises(QlogError, match=says):
             ColumnMap.load(path)
