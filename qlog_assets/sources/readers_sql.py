@@ -68,7 +68,7 @@ def classified_rows(named: str, columns: ColumnMap, start: datetime, end: dateti
 
     The first reason that applies is the one given: what is wrong with the line comes before what is wrong in it. All
     rows but a few pass the cheap test at the start of the CASE, which asks of texts only how they begin and how long
-    they are; the patterns, which cost more than the rest of reading together, see the few.
+    they are; the patterns, which would cost as much as all the rest of parsing, see the few.
     """
     faults = "\n".join(f"WHEN fault = {fault:d} THEN '{fault.name.lower()}'" for fault in Fault if fault)
     blank = f"'{WHITESPACE_CLASS}*'"
