@@ -16,7 +16,8 @@ import pyarrow.parquet as pq
 
 from qlog_assets.drawing import Drawn, DrawnTable
 from qlog_assets.privacy.errors import QlogError
-from qlog_assets.warehouse import Warehouse, canonical_json, digest_of, file_checksum, seal, temporary_directory
+from qlog_assets.scratch import sync, sync_directory, temporary_directory
+from qlog_assets.warehouse import Warehouse, canonical_json, digest_of, file_checksum, remove_whole, seal
 
 PUBLIC_TEXTS = "public_texts"
 
@@ -81,8 +82,8 @@ def store_draw(warehouse: Warehouse, release: DrawnRelease, drawn: Drawn) -> Non
         facts = {"release": asdict(release), "thresholds": thresholds}
         (scratch / "draw.json").write_text(canonical_json(facts), encoding="utf-8")
         seal(scratch)
-        for path in scratch.iterdir():
-            sync(path)
+        # On disk before it has its name, and its name on disk before the ledger hears of it: a recorded draw is there.
+        sync_directory(scratch)
         try:
             os.rename(scratch, target)
         except OSError:
@@ -98,24 +99,14 @@ def load_draw(warehouse: Warehouse, fingerprint: str) -> Draw:
         facts = json.loads((path / "draw.json").read_text(encoding="utf-8"))
         release = DrawnRelease(**{**facts["release"], "public_material": tuple(facts["release"]["public_material"])})
         thresholds = {str(name): dict(value) for name, value in facts["thresholds"].items()}
-    except (OSError, ValueError, KeyError, TypeError):
-        raise DrawError("a stored draw under private/draws cannot be read: restore it from a backup") from None
-    digest = digest_of({entry.name: file_checksum(entry) for entry in sorted(path.iterdir())})
+        digest = digest_of({entry.name: file_checksum(entry) for entry in sorted(path.iterdir())})
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        raise DrawError(
+            "the stored draw cannot be read: it was changed on disk; restore private/draws from a backup"
+        ) from None
     return Draw(path, release, thresholds, digest)
 
 
 def discard_draw(warehouse: Warehouse, fingerprint: str) -> None:
     """Remove a draw that may no longer be used, all of it or none."""
-    path = warehouse.draws / fingerprint
-    if path.exists():
-        with temporary_directory(warehouse.draws) as scratch:
-            os.rename(path, scratch / "discarded")
-
-
-def sync(path: Path) -> None:
-    """Make a file or directory survive a power cut: a recorded draw must never be lost to a cache."""
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+    remove_whole(warehouse.draws / fingerprint)

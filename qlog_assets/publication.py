@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from qlog_assets.checks import NEVER, released_frames, run_suite
 from qlog_assets.drawing import Drawn, MechanismEntry
-from qlog_assets.draws import Draw, sync
+from qlog_assets.draws import Draw
 from qlog_assets.ledger import Charge, SaltedHead
 from qlog_assets.personal_data import suppression_mask
 from qlog_assets.privacy.errors import QlogError
@@ -22,7 +22,7 @@ from qlog_assets.privacy.guarantees import Guarantee
 from qlog_assets.report.datasheet import write_datasheet
 from qlog_assets.report.manifest import ManifestTable, build_manifest, load_manifest, write_manifest
 from qlog_assets.report.tables import TableLayout, write_table
-from qlog_assets.warehouse import canonical_json
+from qlog_assets.scratch import sync_directory
 
 
 class PublicationError(QlogError):
@@ -95,7 +95,7 @@ def stage(
     path = write_manifest(manifest, directory, [datasheet])
     for file in directory.iterdir():
         file.chmod(0o644)
-        sync(file)
+    sync_directory(directory)
     return path
 
 
@@ -127,16 +127,3 @@ def check_output(layout: TableLayout, rows: pa.Table, drawn: Drawn) -> None:
     )
     if not result.passed:
         raise PublicationError(f"the door refuses to publish: {result.reason}")
-
-
-def write_tombstone(path: Path, charge: Charge) -> None:
-    """What stays of a withdrawn release: that it was, and that it is gone. Public facts only."""
-    facts = {
-        "release_id": charge.release_id,
-        "month": charge.month,
-        "mechanism": charge.mechanism,
-        "withdrawn_at": (charge.closed_at or "")[:10],
-        "reason": charge.closing_reason,
-    }
-    path.write_text(canonical_json(facts), encoding="utf-8")
-    sync(path)

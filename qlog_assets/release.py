@@ -1,23 +1,23 @@
-"""The one door: the only code that draws publishable noise and the only code that writes under `released/`.
+"""The one door: the only code that draws publishable noise and the only code that has files put under `released/`.
 
 Two steps. `draw` validates its inputs, computes the guarantee from their provenance, reserves the charge, draws every
 table of the release and stores the draw. `publish` turns a stored draw into public files. Both can be killed at any
 point and run again: a charge is made once, noise is drawn once, and a reader sees a whole release or none.
 
 What one user can change here is decided upstream (`sql/capped_*.sql`), checked by `door_inputs`, and priced by
-`privacy/guarantees`. How a release looks is `report/`.
+`privacy/guarantees`. How a release looks is `publication.py` and `report/`; where it lies is `public_zone.py`.
 """
 
 from __future__ import annotations
 
-import os
 import secrets
-import shutil
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from qlog_assets.door_guard import LONGEST_WAIT_SECONDS, alone, refuse_second_dataset, refuse_strangers
 from qlog_assets.door_inputs import DoorError, collect_inputs, refuse_broken_limits
 from qlog_assets.drawing import MechanismEntry, mechanism
 from qlog_assets.draws import Draw, DrawnRelease, discard_draw, load_draw, store_draw
@@ -28,10 +28,19 @@ from qlog_assets.privacy.guarantees import Guarantee, guarantee
 from qlog_assets.privacy.guarantees.statement import ADD_REMOVE, USER
 from qlog_assets.privacy.randomness import RandomSource, SecureRandom
 from qlog_assets.public_material import public_facts
-from qlog_assets.publication import Publication, stage, write_tombstone
+from qlog_assets.public_zone import (
+    damage,
+    move_into_place,
+    point_latest,
+    release_path,
+    take_away,
+    write_tombstone,
+)
+from qlog_assets.publication import Publication, stage
 from qlog_assets.report.manifest import software_versions
+from qlog_assets.scratch import temporary_directory
 from qlog_assets.settings import Policy
-from qlog_assets.warehouse import Partition, Warehouse, WarehouseError, file_checksum, temporary_directory
+from qlog_assets.warehouse import Partition, Warehouse, WarehouseError, file_checksum, remove_whole
 
 DRAW_POINTS = (
     "asked",
@@ -52,6 +61,7 @@ PUBLISH_POINTS = (
     "release_renamed",
     "latest_pointed",
 )
+WITHDRAW_POINTS = ("withdrawal_recorded", "files_removed", "tombstone_written", "withdrawn_draw_removed")
 
 
 def _pass(point: str) -> None:
@@ -76,10 +86,13 @@ class Receipt:
 class Door:
     """The way out of one warehouse."""
 
-    def __init__(self, warehouse: Warehouse, policy: Policy, ledger: Ledger) -> None:
+    def __init__(
+        self, warehouse: Warehouse, policy: Policy, ledger: Ledger, wait_seconds: float = LONGEST_WAIT_SECONDS
+    ) -> None:
         self.warehouse = warehouse
         self.policy = policy
         self.ledger = ledger
+        self.wait_seconds = wait_seconds
 
     # Drawing --------------------------------------------------------------------------------------------------------
 
@@ -88,32 +101,34 @@ class Door:
         name: str,
         month: Month,
         *,
-        variant: str = "sound",
+        variant: str | None = None,
         again: str | None = None,
         source: RandomSource | None = None,
     ) -> Receipt:
-        """Draw a release of a month, once: a request the ledger knows gets the draw it already has."""
+        """Draw a release of a month, once: a request the ledger knows gets the draw it already has.
+
+        The variant is the policy's unless the caller names one.
+        """
         source = SecureRandom() if source is None else source
         if not source.secure:
             raise DoorError("the door refuses a draw from a seeded source: its noise could be computed again")
         entry, chosen = mechanism(name), mechanism(name).parameters(self.policy)
+        variant = variant or entry.variant(self.policy)
         on_point("asked")
-        self.refuse_foreign_releases()
-        with Engine.open(self.warehouse) as engine:
+        with alone(self.warehouse, name, month, self.wait_seconds), Engine.open(self.warehouse) as engine:
+            refuse_strangers(self.warehouse, self.ledger, self.policy.dataset)
             inputs = collect_inputs(self.warehouse, entry, month, chosen.as_public())
             on_point("inputs_validated")
-            refuse_broken_limits(engine, name, month, inputs[entry.inputs[0]])
+            refuse_broken_limits(engine, entry, month, inputs[entry.inputs[0]])
             on_point("limits_checked")
             promise = guarantee(name, variant, chosen)
             if not promise.publishable or promise.proven is None:
-                raise DoorError(
-                    f"the door refuses {name} {variant}: it is for studies alone; use qlog simulate"
-                )
+                raise DoorError(f"the door refuses {name} {variant}: it is for studies alone; use qlog simulate")
             on_point("guarantee_computed")
             charge, charged = self._reserve(entry, month, variant, chosen.as_released(), inputs, promise, again)
             on_point("charge_reserved")
             if charge.state == "reserved":
-                self._draw_and_store(engine, entry, charge, chosen, inputs, promise, source)
+                self._draw_and_store(engine, entry, charge, chosen, inputs, source)
                 charge = self._record_draw(charge)
                 on_point("draw_recorded")
         return Receipt(charge, charged, promise)
@@ -128,11 +143,12 @@ class Door:
         promise: Guarantee,
         again: str | None,
     ) -> tuple[Charge, bool]:
+        refuse_second_dataset(self.warehouse, self.policy.dataset)
         self.ensure_dataset(promise.unit, promise.relation)
         assert promise.proven is not None
         # What the mechanism reads is decided by the capped log and public material alone: counts follow from them.
         digested = [entry.inputs[0], *(name for name in entry.public_inputs if name in inputs)]
-        return self.ledger.reserve(
+        charge, charged = self.ledger.reserve(
             dataset=self.policy.dataset,
             month=month,
             mechanism=entry.name,
@@ -145,9 +161,19 @@ class Door:
             rho=promise.proven.rho,
             again=again,
         )
+        current = self.ledger.live(charge.dataset, month, entry.name)[-1]
+        if current.release_id != charge.release_id:
+            raise DoorError(
+                f"this request is {charge.release_id}, which is {charge.state} already, and {current.release_id} came "
+                f"after it: that one is what {month} publishes; nothing was drawn or charged"
+            )
+        return charge, charged
 
     def ensure_dataset(self, unit: str = USER, relation: str = ADD_REMOVE) -> None:
         """Open the data set's account with the policy's budget, if the ledger does not have it yet."""
+        if not self._has_dataset():
+            # A new account beside old releases: the ledger that charged for them was lost or swapped.
+            refuse_strangers(self.warehouse, self.ledger, self.policy.dataset)
         budget = self.policy.budget
         self.ledger.ensure_dataset(
             self.policy.dataset,
@@ -156,6 +182,9 @@ class Door:
             relation=relation,
         )
 
+    def _has_dataset(self) -> bool:
+        return any(dataset.name == self.policy.dataset for dataset in self.ledger.datasets())
+
     def _draw_and_store(
         self,
         engine: Engine,
@@ -163,13 +192,12 @@ class Door:
         charge: Charge,
         chosen: Any,
         inputs: Mapping[str, Partition],
-        promise: Guarantee,
         source: RandomSource,
     ) -> None:
         """Draw all tables and store them, unless a process before or beside this one did."""
         if self._stored(charge):
             return
-        tables = entry.draw(engine, inputs, chosen, source)
+        tables = entry.draw(engine, inputs, charge.variant, chosen, source)
         on_point("tables_drawn")
         drawn = DrawnRelease(
             fingerprint=charge.fingerprint,
@@ -186,11 +214,19 @@ class Door:
             about=self.policy.about.as_public(),
             public_material=tuple(public_facts(inputs[name]) for name in entry.public_inputs if name in inputs),
         )
-        store_draw(self.warehouse, drawn, tables)
+        try:
+            store_draw(self.warehouse, drawn, tables)
+        except OSError as error:
+            raise DoorError(
+                f"the door could not store the draw of {charge.release_id} ({error.strerror or error}): nothing was "
+                "published and nothing half-written is left; make room and run again, at no new charge"
+            ) from error
         on_point("draw_stored")
 
     def _record_draw(self, charge: Charge) -> Charge:
         draw = load_draw(self.warehouse, charge.fingerprint)
+        if draw.release.fingerprint != charge.fingerprint:
+            raise DoorError(f"the stored draw of {charge.release_id} is another release's: it was changed on disk")
         try:
             return self.ledger.record_draw(charge.release_id, draw.digest)
         except DrawConflictError:
@@ -208,49 +244,55 @@ class Door:
     def publish(self, name: str, month: Month) -> Receipt:
         """Publish the month's stored draw. Takes no parameters: everything was decided when it was drawn."""
         entry = mechanism(name)
-        self.refuse_foreign_releases()
-        charge = self._drawn_charge(entry, month)
-        promise = guarantee(name, charge.variant, type(entry.parameters(self.policy))(**charge.parameters))
-        target = self.release_path(charge)
-        if charge.state != "published" or not target.exists():
-            draw = self._load_recorded_draw(charge)
-            on_point("draw_loaded")
-            self._refuse_changed_inputs(entry, month, draw)
-            self._stage_and_commit(entry, charge, draw, promise, target)
-        elif self._stored(charge):
-            self._refuse_changed_inputs(entry, month, load_draw(self.warehouse, charge.fingerprint))
-        charge = self.ledger.charge(charge.release_id)
-        point_latest(target)
-        on_point("latest_pointed")
-        published = Publication.read(target)
+        with alone(self.warehouse, name, month, self.wait_seconds):
+            refuse_strangers(self.warehouse, self.ledger, self.policy.dataset)
+            charge = self._drawn_charge(entry, month)
+            promise = self._priced(entry, charge)
+            target = release_path(self.warehouse, charge)
+            draw = self._recorded_draw(charge)
+            if draw is not None:
+                self._refuse_changed_inputs(entry, month, draw)
+            if charge.state != "published" or not target.exists():
+                charge = self._make_public(entry, charge, draw, promise, target)
+            self._refuse_damaged(charge, target)
+            point_latest(self.warehouse, target)
+            on_point("latest_pointed")
+            published = Publication.read(target)
         return Receipt(charge, False, promise, target, published.rows, published.thresholds)
 
     def _drawn_charge(self, entry: MechanismEntry, month: Month) -> Charge:
         """The month's current charge, once something was drawn for it; otherwise the reason why nothing was."""
-        live = self.ledger.live(self.policy.dataset, month, entry.name) if self._has_dataset() else []
+        live = self.ledger.live(self.policy.dataset, month, entry.name)
         if live and live[-1].state != "reserved":
             return live[-1]
         chosen = entry.parameters(self.policy)
         with Engine.open(self.warehouse) as engine:
             inputs = collect_inputs(self.warehouse, entry, month, chosen.as_public())
-            refuse_broken_limits(engine, entry.name, month, inputs[entry.inputs[0]])
+            refuse_broken_limits(engine, entry, month, inputs[entry.inputs[0]])
         raise DoorError(
-            f"the door refuses {entry.name} {month}: nothing was drawn for it yet: materialize selected first"
+            f"the door refuses {entry.name} {month}: nothing was drawn for it yet: materialize {entry.draw_asset} first"
         )
 
-    def _has_dataset(self) -> bool:
-        return any(dataset.name == self.policy.dataset for dataset in self.ledger.datasets())
-
-    def _load_recorded_draw(self, charge: Charge) -> Draw:
-        if not self._stored(charge):
+    def _priced(self, entry: MechanismEntry, charge: Charge) -> Guarantee:
+        """What the release promises, computed again; refused where that is more than was charged for it."""
+        parameters = type(entry.parameters(self.policy))(**charge.parameters)
+        promise = guarantee(charge.mechanism, charge.variant, parameters)
+        if promise.proven is None or promise.proven.epsilon > charge.epsilon or promise.proven.delta > charge.delta:
             raise DoorError(
-                f"the draw of {charge.release_id} was stored and is gone, and noise is never drawn twice: "
-                "restore private/draws from a backup, or say --again REASON for a new draw at a new charge"
+                f"the door refuses to publish {charge.release_id}: by this version of the software it costs more than "
+                "was charged for it"
             )
+        return promise
+
+    def _recorded_draw(self, charge: Charge) -> Draw | None:
+        """The charge's stored draw, if it is there; refused if it is not the one the ledger recorded."""
+        if not self._stored(charge):
+            return None
         draw = load_draw(self.warehouse, charge.fingerprint)
         if draw.digest != charge.draw_digest:
             raise DoorError(
-                f"the stored draw of {charge.release_id} is not the one the ledger recorded: it was changed on disk"
+                f"the stored draw of {charge.release_id} is not the one the ledger recorded: it was changed on disk; "
+                "restore private/draws from a backup"
             )
         return draw
 
@@ -266,22 +308,26 @@ class Door:
         except WarehouseError as error:
             raise DoorError(f"the door refuses {entry.name} {month}: {error}") from None
         with Engine.open(self.warehouse) as engine:
-            refuse_broken_limits(engine, entry.name, month, partition)
+            refuse_broken_limits(engine, entry, month, partition)
 
-    def _stage_and_commit(
-        self, entry: MechanismEntry, charge: Charge, draw: Draw, promise: Guarantee, target: Path
-    ) -> None:
-        assert charge.drawn_seq is not None
-        head = self.ledger.salted_head(bytes.fromhex(draw.release.salt), seq=charge.drawn_seq)
+    def _make_public(
+        self, entry: MechanismEntry, charge: Charge, draw: Draw | None, promise: Guarantee, target: Path
+    ) -> Charge:
+        """Stage, commit, rename. What was staged and recorded before a crash is what is renamed after it."""
+        staged = self.warehouse.staging / charge.release_id
         try:
-            with temporary_directory(self.warehouse.staging) as scratch:
-                manifest = stage(scratch, entry, charge, draw, promise, head, on_point)
-                on_point("release_staged")
-                self.ledger.record_publication(charge.release_id, file_checksum(manifest))
-                on_point("publication_recorded")
-                target.parent.mkdir(parents=True, exist_ok=True)
-                move_into_place(scratch, target)
-                on_point("release_renamed")
+            if charge.state != "published" or damage(staged, charge.manifest_digest):
+                if draw is None:
+                    raise DoorError(
+                        f"the draw of {charge.release_id} was stored and is gone, and noise is never drawn twice: "
+                        "restore private/draws from a backup, or say --again REASON for a new draw at a new charge"
+                    )
+                on_point("draw_loaded")
+                self._stage(entry, charge, draw, promise, staged)
+            charge = self.ledger.record_publication(charge.release_id, file_checksum(staged / "manifest.json"))
+            on_point("publication_recorded")
+            move_into_place(staged, target)
+            on_point("release_renamed")
         except DrawConflictError:
             raise DoorError(
                 f"{charge.release_id} was published with another manifest: its files cannot be made again by this "
@@ -292,83 +338,53 @@ class Door:
                 f"the door could not write {charge.release_id} ({error.strerror or error}): nothing half-written is "
                 "public; make room and run again, at no new charge"
             ) from error
+        return charge
+
+    def _stage(self, entry: MechanismEntry, charge: Charge, draw: Draw, promise: Guarantee, staged: Path) -> None:
+        """Fill the private directory that will be renamed. It has the release's name, so that a later run finds it."""
+        assert charge.drawn_seq is not None
+        head = self.ledger.salted_head(bytes.fromhex(draw.release.salt), seq=charge.drawn_seq)
+        with temporary_directory(self.warehouse.staging) as scratch:
+            stage(scratch, entry, charge, draw, promise, head, on_point)
+            remove_whole(staged)
+            scratch.rename(staged)
+        on_point("release_staged")
+
+    def _refuse_damaged(self, charge: Charge, target: Path) -> None:
+        """Never serve files that are not what was published."""
+        found = damage(target, charge.manifest_digest)
+        if found:
+            raise DoorError(
+                f"the door refuses to serve {charge.release_id}: {found[0]}: remove its directory from released/ and "
+                "run again while its draw is stored, or restore it from a backup"
+            )
 
     # Taking back ----------------------------------------------------------------------------------------------------
 
     def abandon(self, release_id: str, reason: str) -> Charge:
         """Give a reservation back: only if no draw was ever stored, on disk or in the ledger."""
         charge = self.ledger.charge(release_id)
-        if self._stored(charge):
-            raise DoorError(f"{charge.release_id} has a stored draw, so its charge stays: publish it or withdraw it")
-        return self.ledger.abandon(charge.release_id, reason)
+        with self._alone(charge, "nothing was given back"):
+            if self._stored(charge):
+                raise DoorError(
+                    f"{charge.release_id} has a stored draw, so its charge stays: publish it or withdraw it"
+                )
+            return self.ledger.abandon(charge.release_id, reason)
 
     def withdraw(self, release_id: str, reason: str) -> Charge:
-        """Take a release back: its files go, its charge stays, a tombstone says so."""
-        charge = self.ledger.withdraw(release_id, reason)
-        target = self.release_path(charge)
-        if target.exists():
-            with temporary_directory(self.warehouse.staging) as scratch:
-                os.rename(target, scratch / "withdrawn")
-        target.parent.mkdir(parents=True, exist_ok=True)
-        write_tombstone(target.parent / f"{charge.release_id}.withdrawn.json", charge)
-        discard_draw(self.warehouse, charge.fingerprint)
-        live = [c for c in self.ledger.live(charge.dataset, charge.month, charge.mechanism) if c.state == "published"]
-        if live:
-            point_latest(self.release_path(live[-1]))
-        else:
-            (target.parent / "latest").unlink(missing_ok=True)
+        """Take a release back: its files go, its charge stays, a tombstone says so. Interrupted, it is run again."""
+        charge = self.ledger.charge(release_id)
+        with self._alone(charge, "nothing was withdrawn"):
+            charge = self.ledger.withdraw(release_id, reason)
+            on_point("withdrawal_recorded")
+            live = self.ledger.live(charge.dataset, charge.month, charge.mechanism)
+            take_away(self.warehouse, charge, [c for c in live if release_path(self.warehouse, c).is_dir()])
+            on_point("files_removed")
+            write_tombstone(self.warehouse, charge)
+            on_point("tombstone_written")
+            discard_draw(self.warehouse, charge.fingerprint)
+            on_point("withdrawn_draw_removed")
         return charge
 
-    # The public zone ------------------------------------------------------------------------------------------------
-
-    def release_path(self, charge: Charge) -> Path:
-        return self.warehouse.released / charge.mechanism / charge.month / charge.release_id
-
-    def refuse_foreign_releases(self) -> None:
-        """Refuse to work while `released/` holds what the ledger does not know: it was lost, cut or swapped."""
-        foreign = foreign_releases(self.warehouse, self.ledger)
-        if foreign:
-            raise DoorError(
-                f"the door refuses to work: released/ holds {foreign[0]}"
-                + (f" and {len(foreign) - 1} more" if len(foreign) > 1 else "")
-                + f", which the ledger at {self.ledger.where} does not know: restore the ledger that charged for it"
-            )
-
-
-def foreign_releases(warehouse: Warehouse, ledger: Ledger) -> list[str]:
-    """What lies under `released/` that no published or withdrawn charge of the ledger accounts for."""
-    known: dict[Path, str | None] = {}
-    for charge in ledger.charges():
-        base = warehouse.released / charge.mechanism / charge.month
-        if charge.manifest_digest is not None and charge.state == "published":
-            known[base / charge.release_id] = charge.manifest_digest
-        if charge.state == "withdrawn":
-            known[base / f"{charge.release_id}.withdrawn.json"] = None
-            # The files of a withdrawal that was interrupted: the next `qlog withdraw` removes them.
-            known[base / charge.release_id] = charge.manifest_digest
-    foreign = []
-    for path in sorted(warehouse.released.glob("*/*/*")):
-        if path.name == "latest" and path.is_symlink():
-            continue
-        if path not in known:
-            foreign.append(str(path.relative_to(warehouse.released)))
-    return foreign
-
-
-def point_latest(target: Path) -> None:
-    """Make `latest` beside a release point at it, in one step."""
-    pointer = target.parent / f".latest-{os.getpid()}"
-    pointer.unlink(missing_ok=True)
-    pointer.symlink_to(target.name)
-    os.replace(pointer, target.parent / "latest")
-
-
-def move_into_place(scratch: Path, target: Path) -> None:
-    """Show a staged release under its name. If it is there already, the ledger made sure that it is the same one."""
-    os.chmod(scratch, 0o755)
-    try:
-        os.rename(scratch, target)
-    except OSError:
-        if not (target / "manifest.json").exists():
-            raise
-        shutil.rmtree(scratch, ignore_errors=True)
+    def _alone(self, charge: Charge, undone: str) -> AbstractContextManager[None]:
+        return alone(self.warehouse, charge.mechanism, charge.month, self.wait_seconds, undone)
