@@ -5,7 +5,6 @@ from __future__ import annotations
 from qlog_assets.drawing import mechanism
 from qlog_assets.engine import Engine
 from qlog_assets.ingest import landed_files
-from qlog_assets.inspection import inspect_capped_log
 from qlog_assets.ledger import Charge, Ledger
 from qlog_assets.warehouse import Partition, Warehouse, WarehouseError, file_checksum
 
@@ -14,7 +13,8 @@ Found = tuple[list[str], list[str]]
 
 def lineage_findings(warehouse: Warehouse, ledger: Ledger, charge: Charge) -> Found:
     """Findings and notes about what a release was made from."""
-    limited = mechanism(charge.mechanism).inputs[0]
+    entry = mechanism(charge.mechanism)
+    limited = entry.inputs[0]
     partition, damage = input_partition(warehouse, limited, charge)
     if damage:
         return [damage], []
@@ -27,12 +27,12 @@ def lineage_findings(warehouse: Warehouse, ledger: Ledger, charge: Charge) -> Fo
     except WarehouseError as error:
         return [f"lineage: {error}"], []
     with Engine.open(warehouse) as engine:
-        result = inspect_capped_log(engine, partition)
+        result = entry.inspect(engine, partition)
         if not result.passed:
             findings.append(f"limits: {result.reason}")
         for table in partition.provenance.tables:
             recorded = partition.provenance.tables[table].content_digest
-            again = engine.facts(partition.path, partition.files(table), digest=f"digest_capped_{table}")
+            again = engine.facts(partition.path, partition.files(table), digest="digest_rows")
             if again.content_digest != recorded:
                 findings.append(f"lineage: {limited} {charge.month}: {table} does not say what its provenance says")
     up_findings, up_notes = upstream_findings(warehouse, partition)

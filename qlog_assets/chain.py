@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from qlog_assets.engine import Engine, statement_version
-from qlog_assets.inspection import CAPPED_TABLES, CLEANED_TABLES, view_tables
+from qlog_assets.inspection import CAPPED_TABLES, CLEANED_TABLES, ITEM_KINDS, view_tables
 from qlog_assets.months import Month
 from qlog_assets.privacy.parameters import SafelogParameters
 from qlog_assets.public_material import build_pool, build_url_list
@@ -25,8 +25,9 @@ SESSION_GAP_MINUTES = 30
 CLEANED_VERSION = "1." + statement_version(
     "normalise_ascii", "normalise_url_ascii", "normalised_log", "cleaned_queries", "cleaned_clicks"
 )
-CAPPED_VERSION = "1." + statement_version(*(f"capped_{table}" for table in CAPPED_TABLES))
+CAPPED_VERSION = "1." + statement_version("following_queries", *(f"capped_{table}" for table in CAPPED_TABLES))
 AUGMENTED_VERSION = "1." + statement_version("pool_augmented")
+ITEMS_VERSION = "1." + statement_version("chosen_items", "following_queries", *(f"held_{kind}" for kind in ITEM_KINDS))
 
 
 @dataclass(frozen=True)
@@ -88,14 +89,46 @@ class Chain:
 
         def write(directory: Path) -> dict[str, TableFacts]:
             view_tables(self.engine, "cleaned", cleaned, CLEANED_TABLES)
+            self.engine.statement_view("following_queries")
             return {
                 table: self.engine.write(
                     f"capped_{table}",
                     directory / f"{table}.parquet",
-                    digest=f"digest_capped_{table}",
+                    digest="digest_rows",
                     **arguments[table],
                 )
                 for table in CAPPED_TABLES
+            }
+
+        return self.warehouse.write_partition(provenance, write, make_current=self.make_current)
+
+    def choose_items(self, month: Month, cleaned: Partition, items_per_user: int) -> tuple[Partition, bool]:
+        """zealous_items: a few items of each kind a user, chosen by a keyed rule among that user's own."""
+        provenance = describe(
+            "zealous_items",
+            month,
+            code_version=ITEMS_VERSION,
+            parameters={"items_per_user": items_per_user, "session_gap_minutes": SESSION_GAP_MINUTES},
+            upstream={"cleaned_log": cleaned},
+            run_id=self.run_id,
+        )
+        # The month is part of the key, so that a user's choices of two months are no more alike than chance makes them.
+        choice: dict[str, Any] = {"key": f"zealous {month} ", "items_per_user": items_per_user}
+        gap = {"session_gap_minutes": SESSION_GAP_MINUTES}
+
+        def write(directory: Path) -> dict[str, TableFacts]:
+            view_tables(self.engine, "cleaned", cleaned, CLEANED_TABLES)
+            self.engine.statement_view("following_queries")
+            return {
+                kind: self.engine.write(
+                    "chosen_items",
+                    directory / f"{kind}.parquet",
+                    held=f"held_{kind}",
+                    digest="digest_rows",
+                    **choice,
+                    **(gap if kind == "pairs" else {}),
+                )
+                for kind in ITEM_KINDS
             }
 
         return self.warehouse.write_partition(provenance, write, make_current=self.make_current)

@@ -94,7 +94,7 @@ def run_suite(
     `parameters` fills the suite's `{"$PARAMETER": "name"}` places. A suite that is misspelt, lacks a parameter or
     names a table that was not given is a `CheckError`; a table that breaks an expectation is a result that failed.
     """
-    suite = _read_suite(name)
+    suite = read_suite(name)
     may_be_empty = set(suite["meta"].get("may_be_empty", ()))
     expectations = _expectations(name, suite)
     values = _parameter_values(name, suite, parameters or {})
@@ -165,7 +165,8 @@ def released_frames(
     }
 
 
-def _read_suite(name: str) -> dict[str, Any]:
+def read_suite(name: str) -> dict[str, Any]:
+    """The suite in a file, with the expectations of the suite it extends."""
     if not re.fullmatch(r"[a-z][a-z0-9_]*", name):
         raise CheckError(f"{name!r} is not the name of a suite")
     path = resource_dir("expectations") / f"{name}.json"
@@ -177,9 +178,30 @@ def _read_suite(name: str) -> dict[str, Any]:
         raise CheckError(f"{name}: its suite in expectations/ is not JSON") from None
     if not isinstance(suite, dict) or suite.get("name") != name or not isinstance(suite.get("meta", {}), dict):
         raise CheckError(f"{name}: its suite in expectations/ is not a suite of that name")
+    extended = suite.get("meta", {}).get("extends")
+    if extended is not None:
+        # The same expectations under other column names: what holds for one released table holds for its like.
+        base = read_suite(extended)
+        renamed = _renamed(base["expectations"], suite["meta"].get("renamed", {}))
+        suite = {**suite, "meta": {**base["meta"], **suite["meta"]}}
+        suite["expectations"] = [*renamed, *suite.get("expectations", ())]
     if not suite.get("expectations"):
         raise CheckError(f"{name}: the suite expects nothing")
     return {"meta": {}, **suite}
+
+
+def _renamed(expectations: Sequence[Mapping[str, Any]], names: Mapping[str, str]) -> list[dict[str, Any]]:
+    """Expectations about the same columns under other names."""
+    entries = []
+    for entry in expectations:
+        arguments = dict(entry.get("kwargs", {}))
+        for key in ("column", "column_A", "column_B"):
+            if key in arguments:
+                arguments[key] = names.get(arguments[key], arguments[key])
+        if "column_list" in arguments:
+            arguments["column_list"] = [names.get(column, column) for column in arguments["column_list"]]
+        entries.append({**entry, "kwargs": arguments})
+    return entries
 
 
 def _expectations(name: str, suite: Mapping[str, Any]) -> list[_Expectation]:

@@ -14,7 +14,7 @@ import typer
 from qlog_assets.cli_output import Json, console, progress, show, show_table, stderr_line
 from qlog_assets.months import Month
 from qlog_assets.privacy.errors import QlogError
-from qlog_assets.settings import Policy, Settings
+from qlog_assets.settings import Policy, Settings, qualified
 from qlog_assets.warehouse import Warehouse
 
 app = typer.Typer(
@@ -39,15 +39,15 @@ def opened(settings: dict[str, str] | None = None) -> tuple[Warehouse, Policy]:
     return warehouse, Policy.load(warehouse.settings.policy_file).with_settings(settings or {})
 
 
-def parsed(assignments: list[str] | None) -> dict[str, str]:
-    """The `key=value` words of --set."""
+def parsed(assignments: list[str] | None, mechanism: str) -> dict[str, str]:
+    """The `key=value` words of --set; a bare key is a parameter of the mechanism."""
     values = {}
     for assignment in assignments or []:
         key, sign, value = assignment.partition("=")
         if not sign or not key.strip():
             raise QlogError(f"--set {assignment!r}: write it as key=value")
         values[key.strip()] = value.strip()
-    return values
+    return qualified(values, mechanism)
 
 
 @app.command()
@@ -107,7 +107,7 @@ def ingest_lines(facts: dict[str, Any]) -> None:
 
 @app.command()
 def release(
-    mechanism: Annotated[str, typer.Argument(help="safelog")],
+    mechanism: Annotated[str, typer.Argument(help="safelog or zealous")],
     month: Months,
     assignments: Sets = None,
     again: Annotated[
@@ -118,7 +118,7 @@ def release(
     """Release months through the door. A month that has this release already is served, not charged."""
     from qlog_assets.commands import release_months
 
-    settings = parsed(assignments)
+    settings = parsed(assignments, mechanism)
     warehouse, policy = opened(settings)
     with progress(as_json) as tell:
         answers = release_months(warehouse, policy, settings, mechanism, [Month(each) for each in month], again, tell)
@@ -126,7 +126,10 @@ def release(
 
 
 def release_table(answers: list[dict[str, Any]]) -> None:
-    tables = sorted({name for answer in answers for name in answer["rows"]}, key="queries clicks transitions".find)
+    from qlog_assets.drawing import mechanism
+
+    layouts = mechanism(answers[0]["mechanism"]).tables
+    tables = [layout.name for layout in layouts if any(layout.name in answer["rows"] for answer in answers)]
     rows = [
         [
             answer["month"],
@@ -146,9 +149,9 @@ def release_table(answers: list[dict[str, Any]]) -> None:
 
 @app.command()
 def simulate(
-    mechanism: Annotated[str, typer.Argument(help="safelog")],
+    mechanism: Annotated[str, typer.Argument(help="safelog or zealous")],
     month: Annotated[str, typer.Option(help="YYYY-MM")],
-    variant: Annotated[str, typer.Option(help="paper or sound")] = "sound",
+    variant: Annotated[str, typer.Option(help="paper, sound or, for zealous, modern")] = "sound",
     seed: Annotated[int, typer.Option(help="Seed of the noise")] = 1,
     assignments: Sets = None,
     as_json: Json = False,
@@ -156,7 +159,7 @@ def simulate(
     """Draw with seeded noise into private/studies, sound or as the paper prints it. Never published, never charged."""
     from qlog_assets.commands import simulate_month
 
-    settings = parsed(assignments)
+    settings = parsed(assignments, mechanism)
     warehouse, _ = opened(settings)
     with progress(as_json) as tell:
         facts = simulate_month(warehouse, settings, mechanism, Month(month), variant, seed, tell)
@@ -179,7 +182,7 @@ def guarantee(
     """What a release would cost and promise, before anything is spent."""
     from qlog_assets.commands import explain_guarantee
 
-    show(explain_guarantee(mechanism, variant, parsed(assignments)), as_json, guarantee_lines)
+    show(explain_guarantee(mechanism, variant, parsed(assignments, mechanism)), as_json, guarantee_lines)
 
 
 def guarantee_lines(facts: dict[str, Any]) -> None:

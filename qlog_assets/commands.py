@@ -16,7 +16,7 @@ from qlog_assets.ledger import Ledger
 from qlog_assets.months import Month
 from qlog_assets.privacy.errors import QlogError
 from qlog_assets.runs import RunFailedError, Work, dagster_instance, run, run_all
-from qlog_assets.settings import Policy
+from qlog_assets.settings import Policy, qualified
 from qlog_assets.warehouse import Warehouse
 
 Tell = Callable[[str], None]
@@ -93,11 +93,11 @@ def release_months(
     """Release months through Dagster and the door, side by side where there are several."""
     from qlog_assets.drawing import mechanism as released_mechanism
 
-    released_mechanism(mechanism)
+    entry = released_mechanism(mechanism)
     before = charged_releases(warehouse, policy)
     config = {
-        "resources": {"policy": {"config": {"settings": settings}}},
-        "ops": {"selected": {"config": {} if again is None else {"again": again}}},
+        "resources": {"policy": {"config": {"settings": qualified(settings, mechanism)}}},
+        "ops": {entry.draw_asset: {"config": {} if again is None else {"again": again}}},
     }
     months = sorted(set(months))
     failures = run_all(warehouse, [Work(f"{mechanism}_release", month, config) for month in months], tell)
@@ -138,15 +138,15 @@ def simulate_month(
     warehouse: Warehouse, settings: dict[str, str], mechanism: str, month: Month, variant: str, seed: int, tell: Tell
 ) -> dict[str, Any]:
     """A seeded draw into private/studies, as a Dagster run."""
-    from qlog_assets.studies import read_simulation
+    from qlog_assets.studies import drawers, read_simulation
 
-    if mechanism != "safelog":
-        raise QlogError(f"no simulation of {mechanism!r}: choose safelog")
+    if mechanism not in drawers():
+        raise QlogError(f"no simulation of {mechanism!r}: choose one of {', '.join(drawers())}")
     config = {
-        "resources": {"policy": {"config": {"settings": settings}}},
-        "ops": {"simulated_safelog": {"config": {"variant": variant, "seed": seed}}},
+        "resources": {"policy": {"config": {"settings": qualified(settings, mechanism)}}},
+        "ops": {f"simulated_{mechanism}": {"config": {"variant": variant, "seed": seed}}},
     }
-    run_id = run(warehouse, Work("safelog_simulation", month, config), tell)
+    run_id = run(warehouse, Work(f"{mechanism}_simulation", month, config), tell)
     return read_simulation(warehouse, run_id)
 
 
@@ -158,11 +158,14 @@ def explain_guarantee(mechanism: str, variant: str | None, assignments: dict[str
     model = parameter_model(mechanism)
     policy = Policy.load(Settings.from_environment().policy_file)
     chosen = getattr(policy, mechanism, None) or model()
-    changes = {key: None if text.lower() == "none" else text for key, text in assignments.items()}
-    unknown = set(changes) - set(model.model_fields)
+    named = {key.removeprefix(f"{mechanism}."): text for key, text in assignments.items()}
+    changes = {key: None if text.lower() == "none" else text for key, text in named.items()}
+    unknown = set(changes) - set(type(chosen).model_fields)
     if unknown:
         raise QlogError(f"{sorted(unknown)[0]}: unknown key of {mechanism}")
-    return guarantee(mechanism, variant or variants(mechanism)[0], chosen.with_changes(**changes)).as_json()
+    chosen = chosen.with_changes(**changes)
+    variant = variant or getattr(chosen, "variant", None) or variants(mechanism)[0]
+    return guarantee(mechanism, variant, chosen).as_json()
 
 
 def attack_mechanism(mechanism: str, seed: int | None) -> dict[str, Any]:

@@ -9,24 +9,26 @@ from qlog_assets.assets.jobs import (
     ingest_job,
     landing_sensor,
     monthly_schedule,
-    safelog_release_job,
-    safelog_simulation_job,
+    release_job,
+    simulation_job,
 )
 from qlog_assets.assets.log import log_assets
 from qlog_assets.assets.resources import PolicyResource, WarehouseResource, month_partitions
 from qlog_assets.assets.safelog import safelog_assets
+from qlog_assets.assets.zealous import zealous_assets
+from qlog_assets.drawing import register
 from qlog_assets.settings import Policy, Settings
 
 policy = Policy.load(Settings.from_environment().policy_file)
 months = month_partitions(policy)
-parts = [*log_assets(months), *safelog_assets(months)]
-safelog_release = safelog_release_job()
+parts = [*log_assets(months), *safelog_assets(months), *zealous_assets(months)]
+releases = {entry: release_job(entry) for entry in register().values()}
 
 defs = dg.Definitions(
     assets=[part for part in parts if not isinstance(part, dg.AssetChecksDefinition)],
     asset_checks=[part for part in parts if isinstance(part, dg.AssetChecksDefinition)],
-    jobs=[ingest_job(), safelog_release, safelog_simulation_job()],
-    schedules=[monthly_schedule(safelog_release)],
+    jobs=[ingest_job(), *releases.values(), *(simulation_job(entry) for entry in releases)],
+    schedules=[monthly_schedule(entry, job) for entry, job in releases.items()],
     sensors=[landing_sensor()],
     resources={"policy": PolicyResource.showing(policy), "warehouse": WarehouseResource()},
     loggers={"console": dg.colored_console_logger, "events": events_logger},

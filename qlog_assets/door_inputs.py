@@ -11,7 +11,6 @@ from typing import Any
 from qlog_assets.checks import CheckResult
 from qlog_assets.drawing import MechanismEntry
 from qlog_assets.engine import Engine
-from qlog_assets.inspection import inspect_capped_log
 from qlog_assets.months import Month
 from qlog_assets.privacy.errors import QlogError
 from qlog_assets.warehouse import Partition, Warehouse, WarehouseError
@@ -83,12 +82,13 @@ def refuse_mixed(
             )
 
 
-def refuse_broken_limits(engine: Engine, mechanism: str, month: Month, capped: Partition) -> CheckResult:
+def refuse_broken_limits(engine: Engine, entry: MechanismEntry, month: Month, limited: Partition) -> CheckResult:
     """Count every user's contributions on the very partition about to be used; raise if anybody has too many."""
-    result = inspect_capped_log(engine, capped)
+    result = entry.inspect(engine, limited)
     if not result.passed:
+        asset = limited.provenance.asset
         raise DoorError(
-            f"the door refuses {mechanism} {month}: capped_log breaks the contribution limits ({result.reason}): "
-            f"materialize capped_log again"
+            f"the door refuses {entry.name} {month}: {asset} breaks the contribution limits ({result.reason}): "
+            f"materialize {asset} again"
         )
     return result

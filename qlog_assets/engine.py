@@ -18,6 +18,7 @@ import numpy as np
 import pyarrow as pa
 
 from qlog_assets.resources import resource_dir
+from qlog_assets.scratch import temporary_directory
 from qlog_assets.settings import Settings
 from qlog_assets.warehouse import TableFacts, Warehouse, file_checksum
 
@@ -63,11 +64,13 @@ class Engine:
     @contextlib.contextmanager
     def open(cls, warehouse: Warehouse) -> Iterator[Engine]:
         """An engine with the warehouse's limits, closed at the end of the block."""
-        connection = duckdb.connect(":memory:", config=cls.limits(warehouse.settings, warehouse.spill))
-        try:
-            yield cls(connection)
-        finally:
-            connection.close()
+        # A spill directory of its own: engines that share one write over each other's files (duckdb issue 15173).
+        with temporary_directory(warehouse.spill) as spill:
+            connection = duckdb.connect(":memory:", config=cls.limits(warehouse.settings, spill))
+            try:
+                yield cls(connection)
+            finally:
+                connection.close()
 
     def view(self, name: str, files: Sequence[Path]) -> None:
         """Name some Parquet files, so that statements can read them as a table."""
@@ -77,6 +80,10 @@ class Engine:
     def statement_view(self, name: str) -> None:
         """Name what `sql/<name>.sql` selects, to be computed where it is read."""
         self.connection.execute(f"CREATE OR REPLACE TEMP VIEW {name} AS {statement(name)}")
+
+    def statement_table(self, name: str, **parameters: Any) -> None:
+        """Compute what `sql/<name>.sql` selects and keep it under that name, for statements that read it again."""
+        self.connection.execute(f"CREATE OR REPLACE TEMP TABLE {name} AS {statement(name)}", parameters)
 
     def numbered_view(self, name: str, files: Sequence[Path]) -> None:
         """Name one Parquet file with the column file_row_number, for statements that go back to rows by number."""
@@ -115,10 +122,16 @@ class Engine:
         columns = [column[0] for column in result.description]
         return dict(zip(columns, result.fetchone() or (), strict=True))
 
-    def write(self, name: str, path: Path, *, digest: str | None = None, **parameters: Any) -> TableFacts:
-        """Write what `sql/<name>.sql` selects to a Parquet file; `digest` names the statement of its content digest."""
+    def write(
+        self, name: str, path: Path, *, held: str | None = None, digest: str | None = None, **parameters: Any
+    ) -> TableFacts:
+        """Write what `sql/<name>.sql` selects to a Parquet file; `digest` names the statement of its content digest.
+
+        A statement that reads a table `held` gets it from the statement that `held` names.
+        """
         escaped = str(path).replace("'", "''")
-        self.connection.execute(f"COPY ({statement(name)}) TO '{escaped}' ({PARQUET})", parameters)
+        text = statement(name) if held is None else f"WITH held AS ({statement(held)})\n{statement(name)}"
+        self.connection.execute(f"COPY ({text}) TO '{escaped}' ({PARQUET})", parameters)
         return self.facts(path.parent, [path], digest=digest)
 
     def facts(self, root: Path, files: Sequence[Path], *, digest: str | None = None) -> TableFacts:

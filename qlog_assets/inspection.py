@@ -13,6 +13,7 @@ from qlog_assets.warehouse import Partition
 
 CAPPED_TABLES = ("queries", "clicks", "transitions")
 CLEANED_TABLES = ("queries", "clicks")
+ITEM_KINDS = ("keywords", "queries", "pairs", "clicks")
 
 
 def view_tables(engine: Engine, prefix: str, partition: Partition, tables: tuple[str, ...]) -> None:
@@ -54,6 +55,18 @@ def inspect_capped_log(engine: Engine, partition: Partition) -> CheckResult:
             "transitions_per_user": limits["queries_per_user"] - 1,
         },
     )
+
+
+def inspect_zealous_items(engine: Engine, partition: Partition) -> CheckResult:
+    """Whether no user holds more items of a kind than this very partition was made with, and nothing twice."""
+    import pandas as pd
+
+    counts = []
+    for kind in ITEM_KINDS:
+        engine.view("contributions", partition.files(kind))
+        counts.append(engine.frame("check_contributions", table_name=kind))
+    limits = {"items_per_user": partition.provenance.parameters["items_per_user"]}
+    return run_suite("zealous_items", {"table": pd.concat(counts)}, parameters=limits)
 
 
 def inspect_capped_months(engine: Engine, capped: Partition, cleaned: Partition, month: Month) -> CheckResult:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from qlog_assets.drawing import register
 from qlog_assets.draws import discard_draw
 from qlog_assets.ingest import batches, landed_files
 from qlog_assets.ledger import Ledger
@@ -15,7 +16,7 @@ from qlog_assets.months import Month
 from qlog_assets.settings import Policy
 from qlog_assets.warehouse import Partition, Warehouse, file_checksum, remove_whole
 
-FORGOTTEN_ASSETS = ("raw_log", "cleaned_log", "capped_log", "pool_augmented")
+FORGOTTEN_ASSETS = ("raw_log", "cleaned_log", *(asset for entry in register().values() for asset in entry.inputs))
 
 
 def forget_before(

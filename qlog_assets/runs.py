@@ -68,6 +68,7 @@ def dagster_instance(warehouse: Warehouse) -> Iterator[dg.DagsterInstance]:
 def run(warehouse: Warehouse, work: Work, tell: Callable[[str], None] = lambda step: None) -> str:
     """Run a job for a partition; returns the run's id. A failure is one line that says why."""
     import dagster as dg
+    from dagster._core.errors import DagsterAssetCheckFailedError
 
     from qlog_assets.definitions import defs
 
@@ -80,7 +81,7 @@ def run(warehouse: Warehouse, work: Work, tell: Callable[[str], None] = lambda s
             raise RunFailedError(
                 f"{work.partition} is outside the policy's months: change first or last in the policy"
             ) from None
-        except dg.DagsterAssetCheckFailedError:
+        except DagsterAssetCheckFailedError:
             raise RunFailedError("; ".join(failed_checks) or "a blocking check failed") from None
         return str(result.run_id)
 

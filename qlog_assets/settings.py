@@ -18,6 +18,7 @@ from pydantic import Field, model_validator
 from qlog_assets.months import Month
 from qlog_assets.privacy.errors import ParameterError, QlogError
 from qlog_assets.privacy.parameters import Exact, Parameters, SafelogParameters, Share
+from qlog_assets.privacy.parameters_others import ZealousParameters
 
 CHECKOUT = Path(__file__).resolve().parent.parent
 
@@ -113,6 +114,18 @@ class PoolPolicy(Parameters):
         return self
 
 
+class ZealousPolicy(ZealousParameters):
+    """The parameters of ZEALOUS, and which of its publishable variants a release uses."""
+
+    variant: Literal["sound", "modern"] = "sound"
+    """`sound`: noisy counts against one threshold. `modern`: the selection that `method` names, at the same ε and δ."""
+
+    @property
+    def parameters(self) -> ZealousParameters:
+        """What decides a release once its variant is known."""
+        return ZealousParameters(**{name: getattr(self, name) for name in ZealousParameters.model_fields})
+
+
 class Policy(Parameters):
     """One data set's release policy: the file `policy.toml`, the `policy` resource in Dagster, and the CLI's --set."""
 
@@ -129,6 +142,7 @@ class Policy(Parameters):
     url_list: Path | None = None
     """A public list of urls: clicks are then released for listed urls only, at no cost in δ."""
     safelog: SafelogParameters = SafelogParameters()
+    zealous: ZealousPolicy = ZealousPolicy()
 
     @model_validator(mode="after")
     def _check_together(self) -> Self:
@@ -162,16 +176,14 @@ class Policy(Parameters):
         return self.with_changes(pool=pool, url_list=url_list)
 
     def with_settings(self, assignments: dict[str, str]) -> Policy:
-        """This policy with `key=value` changes from a person: a Safelog parameter by its name, others as section.key.
+        """This policy with `key=value` changes from a person, keys as `qualified` takes them.
 
         `none` switches an optional part off.
         """
         changed = self.model_dump(mode="python")
-        for key, text in assignments.items():
+        for key, text in qualified(assignments).items():
             value = None if text.strip().lower() == "none" else text
             section, _, name = key.rpartition(".")
-            if not section and key in SafelogParameters.model_fields:
-                section, name = "safelog", key
             target = changed if not section else changed.get(section)
             if not isinstance(target, dict) or name not in target:
                 raise ParameterError(f"{key}: unknown key")
@@ -186,3 +198,20 @@ class Policy(Parameters):
             for name, inner in value.items() if isinstance(value, dict) else ((None, value),):
                 flat[f"{key}.{name}" if name else key] = "none" if inner is None else str(inner)
         return flat
+
+
+MECHANISMS: dict[str, type[Parameters]] = {"safelog": SafelogParameters, "zealous": ZealousPolicy}
+"""The policy's sections that hold a mechanism's parameters."""
+
+
+def qualified(assignments: dict[str, str], mechanism: str | None = None) -> dict[str, str]:
+    """Settings by full name: a bare name is a parameter of the mechanism at hand, or of the only one that has it."""
+    named = {}
+    for key, text in assignments.items():
+        homes = [section for section, model in MECHANISMS.items() if key in model.model_fields]
+        if mechanism is not None:
+            homes = [section for section in homes if section == mechanism]
+        if len(homes) > 1 and key not in Policy.model_fields:
+            raise ParameterError(f"{key}: say which, {' or '.join(f'{section}.{key}' for section in homes)}")
+        named[f"{homes[0]}.{key}" if homes and key not in Policy.model_fields else key] = text
+    return named

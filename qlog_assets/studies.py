@@ -6,6 +6,7 @@ Nothing here is publishable: the noise can be computed again from its seed, and 
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,6 @@ from qlog_assets.engine import Engine
 from qlog_assets.inspection import CLEANED_TABLES, view_tables
 from qlog_assets.mechanisms.safelog_paper import draw_paper_clicks, draw_paper_queries, draw_paper_transitions
 from qlog_assets.months import Month
-from qlog_assets.privacy.errors import QlogError
 from qlog_assets.privacy.guarantees import guarantee
 from qlog_assets.privacy.parameters import SafelogParameters
 from qlog_assets.privacy.randomness import SeededRandom
@@ -27,45 +27,57 @@ from qlog_assets.public_material import build_pool, build_url_list
 from qlog_assets.settings import Policy
 from qlog_assets.warehouse import Partition, Warehouse, canonical_json, seal, temporary_directory
 
-VARIANTS = ("sound", "paper")
+Drawer = Callable[[Chain, Month, Partition, Policy, str, SeededRandom], dict[str, pa.Table]]
+"""From a month's cleaned log, the policy and a variant to the tables of one seeded draw."""
 
 
-def simulate_safelog(
-    warehouse: Warehouse, engine: Engine, policy: Policy, month: Month, variant: str, seed: int, run_id: str
+def drawers() -> dict[str, Drawer]:
+    """How each mechanism is simulated."""
+    from qlog_assets.studies_zealous import draw_zealous
+
+    return {"safelog": draw_safelog, "zealous": draw_zealous}
+
+
+def simulate(
+    name: str,
+    warehouse: Warehouse,
+    engine: Engine,
+    policy: Policy,
+    month: Month,
+    variant: str,
+    seed: int,
+    run_id: str,
 ) -> dict[str, Any]:
     """Draw a month with seeded noise, beside what releases are made from; returns what was drawn and where it lies."""
-    if variant not in VARIANTS:
-        raise QlogError(f"safelog has no variant {variant!r}: choose one of {', '.join(VARIANTS)}")
-    promise = guarantee("safelog", variant, policy.safelog)
+    chosen = mechanism(name).parameters(policy)
+    promise = guarantee(name, variant, chosen)
     chain = Chain(warehouse, engine, run_id, make_current=False)
     cleaned, _ = chain.clean(month, warehouse.current("raw_log", month))
-    source = SeededRandom(seed)
-    if variant == "paper":
-        tables = draw_paper(chain, month, cleaned, policy, source)
-    else:
-        tables = draw_sound(chain, month, cleaned, policy, source)
+    tables = drawers()[name](chain, month, cleaned, policy, variant, SeededRandom(seed))
     facts = {
-        "mechanism": "safelog",
+        "mechanism": name,
         "variant": variant,
         "month": str(month),
         "seed": seed,
-        "rows": {name: table.num_rows for name, table in tables.items()},
-        "parameters": policy.safelog.as_public(),
+        "rows": {table: rows.num_rows for table, rows in tables.items()},
+        "parameters": chosen.as_public(),
         "charged": False,
         **{key: promise.as_json()[key] for key in ("claimed", "proven", "gaps")},
     }
-    return store_study(warehouse, f"safelog-{month}-{variant}-{seed}", run_id, facts, tables)
+    return store_study(warehouse, f"{name}-{month}-{variant}-{seed}", run_id, facts, tables)
 
 
-def draw_sound(
-    chain: Chain, month: Month, cleaned: Partition, policy: Policy, source: SeededRandom
+def draw_safelog(
+    chain: Chain, month: Month, cleaned: Partition, policy: Policy, variant: str, source: SeededRandom
 ) -> dict[str, pa.Table]:
+    if variant == "paper":
+        return draw_paper(chain, month, cleaned, policy, source)
     capped, _ = chain.cap(month, cleaned, policy.safelog)
     augmented, _ = chain.augment(month, capped, policy)
     inputs = {"capped_log": capped, "pool_augmented": augmented}
     if policy.url_list is not None:
         inputs["url_list"] = build_url_list(chain, policy.url_list)
-    drawn = mechanism("safelog").draw(chain.engine, inputs, policy.safelog, source)
+    drawn = mechanism("safelog").draw(chain.engine, inputs, variant, policy.safelog, source)
     return {name: table.rows for name, table in drawn.tables.items()}
 
 

@@ -1,26 +1,15 @@
 -- The first transitions_per_user distinct transitions of each user, by (time, bytes): two different queries typed one
 -- after the other with at most session_gap_minutes between them. Reads only that user's rows.
-WITH searches AS (
-    SELECT
-        "user",
-        query,
-        "time",
-        lead(query) OVER following AS next_query,
-        lead("time") OVER following AS next_time
-    FROM cleaned_queries
-    WINDOW following AS (PARTITION BY "user" ORDER BY "time", query)
-),
-
-first_made AS (
+WITH first_made AS (
     SELECT
         "user",
         query,
         next_query,
         min(next_time) AS made_at
-    FROM searches
+    FROM following_queries
     WHERE
         next_query <> query
-        AND next_time - "time" <= to_minutes($session_gap_minutes)
+        AND pause <= to_minutes($session_gap_minutes)
     GROUP BY "user", query, next_query
 )
 

@@ -19,7 +19,7 @@ import pyarrow as pa
 import pytest
 
 from qlog_assets import checks
-from qlog_assets.checks import NEVER, CheckError, CheckResult, by_table, released_frames, run_suite
+from qlog_assets.checks import NEVER, CheckError, CheckResult, by_table, read_suite, released_frames, run_suite
 from qlog_assets.personal_data import REGEX_PATTERNS
 from qlog_assets.report.tables import CLICKS, LAYOUTS, QUERIES, TRANSITIONS, in_public_order
 from qlog_assets.resources import PACKAGE, resource_dir
@@ -272,7 +272,7 @@ def test_suites_look_for_the_patterns_that_are_suppressed() -> None:
 def test_the_library_itself_loads_every_suite_whole(name: str) -> None:
     import great_expectations as gx
 
-    suite = json.loads((resource_dir("expectations") / f"{name}.json").read_text())
+    suite = read_suite(name)
     assert suite["name"] == name
     assert len(gx.ExpectationSuite(**suite).expectations) == len(suite["expectations"]) > 0
 

@@ -10,20 +10,11 @@ import dagster as dg
 from dagster._core.definitions.unresolved_asset_job_definition import UnresolvedAssetJobDefinition
 
 from qlog_assets.assets.resources import BATCHES, WarehouseResource
+from qlog_assets.drawing import MechanismEntry
 from qlog_assets.ingest import batch_of, landed_files
 from qlog_assets.privacy.errors import QlogError
 from qlog_assets.runs import EVENTS_LOGGER
 
-SAFELOG_CHAIN = (
-    "raw_log",
-    "cleaned_log",
-    "capped_log",
-    "pool_augmented",
-    "selected",
-    "released_queries",
-    "released_clicks",
-    "released_transitions",
-)
 LANDING_POLL_SECONDS = 60
 
 
@@ -35,26 +26,31 @@ def ingest_job() -> UnresolvedAssetJobDefinition:
     )
 
 
-def safelog_release_job() -> UnresolvedAssetJobDefinition:
+def release_job(entry: MechanismEntry) -> UnresolvedAssetJobDefinition:
+    chain = ("raw_log", "cleaned_log", *entry.inputs, entry.draw_asset, *entry.released_assets.values())
     return dg.define_asset_job(
-        "safelog_release",
-        selection=dg.AssetSelection.assets(*SAFELOG_CHAIN),
-        description="From the month's raw log to its Safelog release, through every check and the door.",
+        f"{entry.name}_release",
+        selection=dg.AssetSelection.assets(*chain),
+        description=f"From the month's raw log to its {entry.name} release, through every check and the door.",
     )
 
 
-def safelog_simulation_job() -> UnresolvedAssetJobDefinition:
+def simulation_job(entry: MechanismEntry) -> UnresolvedAssetJobDefinition:
     return dg.define_asset_job(
-        "safelog_simulation",
-        selection=dg.AssetSelection.assets("simulated_safelog"),
-        description="A seeded Safelog draw of a month for studies: private, never charged.",
+        f"{entry.name}_simulation",
+        selection=dg.AssetSelection.assets(f"simulated_{entry.name}"),
+        description=f"A seeded {entry.name} draw of a month for studies: private, never charged.",
     )
 
 
-def monthly_schedule(job: UnresolvedAssetJobDefinition) -> dg.ScheduleDefinition:
+def monthly_schedule(entry: MechanismEntry, job: UnresolvedAssetJobDefinition) -> dg.ScheduleDefinition:
     """On the second of each month, at night, the month that ended: late files of the first day are in by then."""
     return dg.build_schedule_from_partitioned_job(  # type: ignore[return-value]
-        job, name="safelog_monthly", day_of_month=2, hour_of_day=3, default_status=dg.DefaultScheduleStatus.STOPPED
+        job,
+        name=f"{entry.name}_monthly",
+        day_of_month=2,
+        hour_of_day=3,
+        default_status=dg.DefaultScheduleStatus.STOPPED,
     )
 
 

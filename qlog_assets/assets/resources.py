@@ -18,7 +18,8 @@ from qlog_assets.engine import Engine
 from qlog_assets.ledger import Ledger
 from qlog_assets.months import Month
 from qlog_assets.privacy.parameters import Parameters, SafelogParameters, decimal_text
-from qlog_assets.settings import Policy, Settings
+from qlog_assets.scratch import temporary_directory
+from qlog_assets.settings import Policy, Settings, ZealousPolicy
 from qlog_assets.warehouse import Warehouse
 
 BATCHES = dg.DynamicPartitionsDefinition(name="ingest_batches")
@@ -44,18 +45,25 @@ def launchpad_model(name: str, model: type[Parameters], defaults: Parameters) ->
 
 def shown(parameters: Parameters) -> dict[str, Any]:
     """Parameter values as the launchpad takes them."""
-    return {
-        key: decimal_text(value) if isinstance(value, Fraction) else value for key, value in dict(parameters).items()
-    }
+    return {key: as_text(value) for key, value in dict(parameters).items()}
+
+
+def as_text(value: Any) -> Any:
+    """Exact numbers and lists as a person types them; whole numbers, texts and nothing as they are."""
+    if isinstance(value, Fraction):
+        return decimal_text(value)
+    return ",".join(value) if isinstance(value, tuple) else value
 
 
 SafelogConfig = launchpad_model("SafelogConfig", SafelogParameters, SafelogParameters())
+ZealousConfig = launchpad_model("ZealousConfig", ZealousPolicy, ZealousPolicy())
 
 
 class PolicyResource(dg.ConfigurableResource["PolicyResource"]):
     """The policy as the launchpad shows it: the policy file's parameters, which a run may change."""
 
     safelog: SafelogConfig = SafelogConfig()  # type: ignore[valid-type]
+    zealous: ZealousConfig = ZealousConfig()  # type: ignore[valid-type]
     settings: dict[str, str] = Field(
         default={},
         description="Other settings of the policy, such as pool.kind or url_list, as the command line's --set",
@@ -64,12 +72,17 @@ class PolicyResource(dg.ConfigurableResource["PolicyResource"]):
     @classmethod
     def showing(cls, policy: Policy) -> PolicyResource:
         """The resource with the policy file's values as its defaults."""
-        return cls(safelog=SafelogConfig(**shown(policy.safelog)))
+        return cls(
+            safelog=SafelogConfig(**shown(policy.safelog)),
+            zealous=ZealousConfig(**shown(policy.zealous)),
+        )
 
     def chosen(self) -> Policy:
         """The policy file with what this run changed."""
         policy = Policy.load(Settings.from_environment().policy_file)
-        launched = policy.with_changes(safelog=SafelogParameters(**dict(self.safelog)))
+        launched = policy.with_changes(
+            safelog=SafelogParameters(**dict(self.safelog)), zealous=ZealousPolicy(**dict(self.zealous))
+        )
         return launched.with_settings(self.settings)
 
 
@@ -83,10 +96,10 @@ class WarehouseResource(dg.ConfigurableResource[Warehouse]):
     def engine(self) -> Iterator[Engine]:
         """One in-memory DuckDB with the machine's limits, through Dagster's own DuckDB resource."""
         warehouse = self.open()
-        limits = Engine.limits(warehouse.settings, warehouse.spill)
-        database = DuckDBResource(database=":memory:", connection_config=limits)
-        with database.get_connection() as connection:
-            yield Engine(connection)
+        with temporary_directory(warehouse.spill) as spill:
+            limits = Engine.limits(warehouse.settings, spill)
+            with DuckDBResource(database=":memory:", connection_config=limits).get_connection() as connection:
+                yield Engine(connection)
 
     def ledger(self, run_id: str | None = None) -> Ledger:
         return Ledger.open(self.open().ledger_url, run_id=run_id, code_version=__version__)

@@ -13,6 +13,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from qlog_assets.checks import CheckResult
 from qlog_assets.engine import Engine
 from qlog_assets.privacy.errors import ParameterError
 from qlog_assets.privacy.parameters import Parameters
@@ -56,17 +57,30 @@ class MechanismEntry:
     """Assets that are public material (a pool, a url list); not by month."""
     tables: tuple[TableLayout, ...]
     parameters: Callable[[Policy], Parameters]
-    draw: Callable[[Engine, Mapping[str, Partition], Any, RandomSource], Drawn]
+    variant: Callable[[Policy], str]
+    """Which of the mechanism's publishable variants the policy chose."""
+    inspect: Callable[[Engine, Partition], CheckResult]
+    """Counts what each user contributes to the first input, on the very partition that is about to be used."""
+    draw: Callable[[Engine, Mapping[str, Partition], str, Any, RandomSource], Drawn]
+    """From inputs, variant and parameters to every table of a release."""
+    draw_asset: str = "selected"
+    """The asset that asks the door to draw; those that ask it to publish are `released_assets`."""
+    released_prefix: str = "released_"
     sources: tuple[str, ...] = field(default=())
     """Files, from the project's root, that decide the law of the output; a test pins `version` to their digest."""
+
+    @property
+    def released_assets(self) -> dict[str, str]:
+        """The public tables' assets, by table."""
+        return {layout.name: f"{self.released_prefix}{layout.name}" for layout in self.tables}
 
 
 @cache
 def register() -> dict[str, MechanismEntry]:
     """All mechanisms that can be released."""
-    from qlog_assets.drawing import safelog
+    from qlog_assets.drawing import safelog, zealous
 
-    return {entry.name: entry for entry in (safelog.ENTRY,)}
+    return {entry.name: entry for entry in (safelog.ENTRY, zealous.ENTRY)}
 
 
 def mechanism(name: str) -> MechanismEntry:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import Annotated, ClassVar, Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import BeforeValidator, Field, PlainSerializer, model_validator
 
 from qlog_assets.privacy.parameters import Exact, Parameters, Scale, Share
 
@@ -24,6 +24,15 @@ AOL_USERS = 657_426
 ItemKind = Literal["keywords", "queries", "pairs", "clicks"]
 ArtifactKind = Literal["queries", "reformulations", "clicks"]
 SelectionMethod = Literal["gaussian_counts", "weighted_gaussian", "sips", "truncated_geometric"]
+
+
+def listed(value: object) -> object:
+    """A list that a person typed, such as `queries,clicks`; anything else as it is."""
+    return tuple(word.strip() for word in value.split(",")) if isinstance(value, str) else value
+
+
+Listed, Joined = BeforeValidator(listed), PlainSerializer(",".join, return_type=str, when_used="json")
+"""A list is typed, and printed in manifests, as words with commas between them."""
 
 
 def without_repeats(names: tuple[str, ...], what: str) -> None:
@@ -42,7 +51,7 @@ class ZealousParameters(Parameters):
 
     items_per_user: int = Field(10, ge=1, le=10_000)
     """m: distinct items of each kind that are kept a user."""
-    kinds: tuple[ItemKind, ...] = ("keywords", "queries", "pairs", "clicks")
+    kinds: Annotated[tuple[ItemKind, ...], Listed, Joined] = ("keywords", "queries", "pairs", "clicks")
     """Which histograms are released. Each is a release of its own: four kinds cost four shares."""
     epsilon: Epsilon = Field(Fraction(2), validate_default=True)
     """ε of the whole release."""

@@ -29,7 +29,9 @@ MONTHS = (
 )  # fmt: skip
 # The tables in the order a reader meets them, which is not the alphabet's.
 TABLE_TITLES = {
+    "keywords": "Words",
     "queries": "Queries",
+    "pairs": "Pairs of queries",
     "clicks": "Clicked addresses",
     "transitions": "One query after another",
 }

@@ -50,5 +50,4 @@ def test_modern_methods_release_what_hundreds_hold_with_counts_and_hide_what_one
     items = np.column_stack([np.tile([0, 1, 2], (400, 1)), np.arange(3, 403)]).ravel()
     release = zealous.release_modern(SeededRandom(6), users, items, 403, chosen)
     assert release.items.tolist() == [0, 1, 2]
-    assert release.users is not None and np.abs(release.users - 400).max() < 100
-    assert (release.loss.epsilon, release.loss.delta) == (chosen.epsilon, chosen.delta)
+    assert np.abs(release.users - 400).max() < 100 and release.users.min() >= release.threshold

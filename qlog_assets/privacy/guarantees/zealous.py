@@ -16,7 +16,7 @@ import math
 from fractions import Fraction
 
 from qlog_assets.privacy.composition import Noise, zcdp_epsilon
-from qlog_assets.privacy.gaussian import gaussian_budget
+from qlog_assets.privacy.gaussian import GaussianBudget, gaussian_budget
 from qlog_assets.privacy.guarantees.statement import (
     REPLACE,
     Guarantee,
@@ -139,6 +139,12 @@ def sound(parameters: ZealousParameters) -> Guarantee:
     )
 
 
+def modern_budget(parameters: ZealousParameters) -> GaussianBudget:
+    """The one budget of Gaussian noise and thresholds that the kinds of a release share, each an equal part."""
+    counted = parameters.items_per_user if parameters.method == "gaussian_counts" else 0
+    return gaussian_budget(parameters.epsilon, parameters.delta, counted * len(parameters.kinds))
+
+
 def modern(parameters: ZealousParameters) -> Guarantee:
     """Better selection under one total (ε, δ): one Gaussian budget, or equal shares for the truncated geometric."""
     if parameters.method == "truncated_geometric":
@@ -147,9 +153,7 @@ def modern(parameters: ZealousParameters) -> Guarantee:
         formula = "a kind: (ε/kinds, δ/kinds), an item: a further 1/m of both;  optimal selection, truncated noise"
         figures = {"item_epsilon": float(parameters.kind_epsilon / parameters.items_per_user)}
     else:
-        counted = parameters.items_per_user if parameters.method == "gaussian_counts" else 0
-        kinds = len(parameters.kinds)
-        budget = gaussian_budget(parameters.epsilon, parameters.delta, counted * kinds)
+        kinds, budget = len(parameters.kinds), modern_budget(parameters)
         total = PrivacyLoss(parameters.epsilon, parameters.delta, budget.rho)
         converting_delta = parameters.delta - budget.new_item_delta
         loss = PrivacyLoss(

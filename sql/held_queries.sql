@@ -1,0 +1,5 @@
+-- The distinct queries of each user.
+SELECT DISTINCT
+    "user",
+    query
+FROM cleaned_queries
