@@ -71,11 +71,15 @@ class PolicyResource(dg.ConfigurableResource["PolicyResource"]):
 
     @classmethod
     def showing(cls, policy: Policy) -> PolicyResource:
-        """The resource with the policy file's values as its defaults."""
-        return cls(
-            safelog=SafelogConfig(**shown(policy.safelog)),
-            zealous=ZealousConfig(**shown(policy.zealous)),
-        )
+        """The resource with the policy file's values as its defaults.
+
+        They are the defaults of a model made for them, not values given to this one: Dagster would drop all of them
+        as soon as a run sets a single key.
+        """
+        sections = {"safelog": policy.safelog, "zealous": policy.zealous}
+        models = {name: launchpad_model(f"{name}Config", type(chosen), chosen) for name, chosen in sections.items()}
+        fields: dict[str, Any] = {name: (model, model()) for name, model in models.items()}
+        return create_model(cls.__name__, __base__=cls, **fields)()
 
     def chosen(self) -> Policy:
         """The policy file with what this run changed."""
