@@ -152,7 +152,7 @@ class Policy(Parameters):
 
     @classmethod
     def load(cls, path: Path) -> Policy:
-        """The policy in a TOML file, or the default policy if there is none. Decimals are read exactly."""
+        """The policy in a TOML file, or the default policy where no file is. Decimals are read exactly."""
         if not path.exists():
             if os.environ.get("QLOG_POLICY"):
                 raise QlogError(f"{path}: no such policy file (QLOG_POLICY names it)")
@@ -161,6 +161,8 @@ class Policy(Parameters):
             values = tomllib.loads(path.read_text(encoding="utf-8"), parse_float=Decimal)
         except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
             raise QlogError(f"{path}: not a TOML file: {error}") from None
+        for table in (values, *(value for value in values.values() if isinstance(value, dict))):
+            table.update({key: switched(value) for key, value in table.items()})
         try:
             policy = cls(**values)
         except ParameterError as error:
@@ -182,12 +184,11 @@ class Policy(Parameters):
         """
         changed = self.model_dump(mode="python")
         for key, text in qualified(assignments).items():
-            value = None if text.strip().lower() == "none" else text
             section, _, name = key.rpartition(".")
             target = changed if not section else changed.get(section)
             if not isinstance(target, dict) or name not in target:
                 raise ParameterError(f"{key}: unknown key")
-            target[name] = value
+            target[name] = switched(text)
         return type(self)(**changed)
 
     @cached_property
@@ -198,6 +199,11 @@ class Policy(Parameters):
             for name, inner in value.items() if isinstance(value, dict) else ((None, value),):
                 flat[f"{key}.{name}" if name else key] = "none" if inner is None else str(inner)
         return flat
+
+
+def switched(value: Any) -> Any:
+    """What a person wrote, where the word `none` switches an optional part off: neither TOML nor a shell has a null."""
+    return None if isinstance(value, str) and value.strip().lower() == "none" else value
 
 
 MECHANISMS: dict[str, type[Parameters]] = {"safelog": SafelogParameters, "zealous": ZealousPolicy}
