@@ -2,78 +2,165 @@
 
 from __future__ import annotations
 
-from qlog_assets.drawing import mechanism
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from qlog_assets.door_inputs import PUBLIC_MATERIAL
+from qlog_assets.drawing import MechanismEntry, mechanism
+from qlog_assets.draws import Draw
 from qlog_assets.engine import Engine
 from qlog_assets.ingest import landed_files
 from qlog_assets.ledger import Charge, Ledger
+from qlog_assets.privacy.errors import ParameterError
 from qlog_assets.warehouse import Partition, Warehouse, WarehouseError, file_checksum
 
-Found = tuple[list[str], list[str]]
+
+@dataclass
+class Followed:
+    """What was found on the way back, and the runs that wrote what was passed."""
+
+    findings: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    run_ids: set[str] = field(default_factory=set)
 
 
-def lineage_findings(warehouse: Warehouse, ledger: Ledger, charge: Charge) -> Found:
-    """Findings and notes about what a release was made from."""
-    entry = mechanism(charge.mechanism)
-    limited = entry.inputs[0]
-    partition, damage = input_partition(warehouse, limited, charge)
-    if damage:
-        return [damage], []
-    if partition is None:
-        return [], [f"{limited} is no longer there: its limits cannot be counted again"]
-    findings: list[str] = []
-    notes: list[str] = []
-    try:
-        partition.verify()
-    except WarehouseError as error:
-        return [f"lineage: {error}"], []
-    with Engine.open(warehouse) as engine:
-        result = entry.inspect(engine, partition)
-        if not result.passed:
-            findings.append(f"limits: {result.reason}")
-        for table in partition.provenance.tables:
-            recorded = partition.provenance.tables[table].content_digest
-            again = engine.facts(partition.path, partition.files(table), digest="digest_rows")
-            if again.content_digest != recorded:
-                findings.append(f"lineage: {limited} {charge.month}: {table} does not say what its provenance says")
-    up_findings, up_notes = upstream_findings(warehouse, partition)
-    return findings + up_findings, notes + up_notes
+class Lineage:
+    """The way back from any release of one warehouse. Landing files and shared partitions are read once."""
 
+    def __init__(self, warehouse: Warehouse, ledger: Ledger) -> None:
+        self.warehouse = warehouse
+        self.ledger = ledger
+        self._verdicts: dict[tuple[str, str, str], str | None] = {}
 
-def input_partition(warehouse: Warehouse, asset: str, charge: Charge) -> tuple[Partition | None, str | None]:
-    """The partition whose content the ledger recorded for a release, whichever shape it has by now."""
-    wanted = charge.inputs.get(asset)
-    unreadable = None
-    for path in sorted((warehouse.private / asset / charge.month).glob("*/provenance.json")):
+    @cached_property
+    def landing_checksums(self) -> set[str]:
+        return {file_checksum(path) for path, _ in landed_files(self.warehouse)}
+
+    @cached_property
+    def forgotten(self) -> dict[tuple[str, str], str]:
+        """The day on which each (data set, month) was last forgotten."""
+        return {
+            (event.dataset, month): event.at[:10]
+            for event in self.ledger.events()
+            if event.kind == "forgotten"
+            for month in event.facts.get("months", [])
+        }
+
+    def follow(self, charge: Charge, draw: Draw | None) -> Followed:
+        """From a charge to the landing files."""
+        found = Followed()
         try:
-            partition = warehouse.partition(asset, charge.month, path.parent.name)
-            if partition.provenance.content_digest == wanted:
-                return partition, None
-        except WarehouseError as error:
-            unreadable = f"lineage: {error}"
-    return None, unreadable
+            entry = mechanism(charge.mechanism)
+        except ParameterError:
+            found.notes.append(
+                f"this version of the software knows no {charge.mechanism}: its inputs were not followed"
+            )
+            return found
+        partition = self._limited_input(entry, charge, draw, found)
+        if partition is not None and self._verify(partition, found):
+            self._count_again(entry, partition, found)
+            self._follow_up(partition, found)
+        if draw is not None:
+            for asset in entry.inputs[1:]:
+                self._pass(asset, charge.month, draw.release.inputs[asset], found)
+        for asset in entry.public_inputs:
+            if asset in charge.inputs:
+                self._public_input(asset, charge.inputs[asset], found)
+        return found
 
+    def _limited_input(
+        self, entry: MechanismEntry, charge: Charge, draw: Draw | None, found: Followed
+    ) -> Partition | None:
+        """The partition whose content the ledger recorded for a release."""
+        asset, wanted = entry.inputs[0], charge.inputs.get(entry.inputs[0])
+        shape = None if draw is None else draw.release.inputs[asset]
+        unreadable = None
+        for path in sorted((self.warehouse.private / asset / charge.month).glob("*/provenance.json")):
+            try:
+                partition = self.warehouse.partition(asset, charge.month, path.parent.name)
+                if partition.provenance.content_digest == wanted:
+                    return partition
+            except WarehouseError as error:
+                unreadable = f"lineage: {error}"
+                continue
+            if partition.provenance.shape == shape:
+                found.findings.append(f"lineage: {asset} {charge.month} is not what was released from: its rows differ")
+                return None
+        if unreadable is not None:
+            found.findings.append(unreadable)
+            return None
+        day = self.forgotten.get((charge.dataset, charge.month))
+        why = f"was forgotten on {day}" if day else "is not there with the rows that were released from"
+        found.notes.append(f"{asset} {why}: its limits cannot be counted again")
+        return None
 
-def upstream_findings(warehouse: Warehouse, partition: Partition) -> Found:
-    """Verify every partition above one, up to the landing files; what retention deleted becomes a note."""
-    findings: list[str] = []
-    notes: list[str] = []
-    for name, shape in partition.provenance.upstream.items():
-        asset, _, batch = name.partition(":")
-        month = batch or partition.provenance.month
-        if asset == "landing":
-            if shape not in {file_checksum(path) for path, _ in landed_files(warehouse)}:
-                notes.append(f"the landing file of {month} is no longer there")
-            continue
-        if not (warehouse.private / asset / month / shape).exists():
-            notes.append(f"{asset} {month} is no longer there")
-            continue
+    def _count_again(self, entry: MechanismEntry, partition: Partition, found: Followed) -> None:
+        """Count every user's contributions, and digest every row, as the door and the chain did."""
+        label = f"{partition.provenance.asset} {partition.provenance.month}"
+        with Engine.open(self.warehouse) as engine:
+            result = entry.inspect(engine, partition)
+            if not result.passed:
+                found.findings.append(f"limits: {label}: {result.reason}")
+            for table, facts in partition.provenance.tables.items():
+                again = engine.facts(partition.path, partition.files(table), digest="digest_rows")
+                if (again.content_digest, again.rows) != (facts.content_digest, facts.rows):
+                    found.findings.append(f"lineage: {label}: {table} does not hold the rows its provenance says")
+
+    def _public_input(self, asset: str, digest: str, found: Followed) -> None:
+        """The pool or url list, by its content."""
+        for path in sorted((self.warehouse.private / asset / PUBLIC_MATERIAL).glob("*/provenance.json")):
+            try:
+                partition = self.warehouse.partition(asset, PUBLIC_MATERIAL, path.parent.name)
+            except WarehouseError as error:
+                found.findings.append(f"lineage: {error}")
+                return
+            if partition.provenance.content_digest == digest:
+                self._verify(partition, found)
+                return
+        found.notes.append(f"the {asset.replace('_', ' ')} is no longer there")
+
+    def _follow_up(self, partition: Partition, found: Followed) -> None:
+        """Everything above a partition, up to the landing files."""
+        for name, shape in partition.provenance.upstream.items():
+            asset, _, batch = name.partition(":")
+            if asset == "landing":
+                if shape not in self.landing_checksums:
+                    _note(found, f"the landing file of {partition.provenance.month} is no longer there")
+            elif not (self.warehouse.private / asset / PUBLIC_MATERIAL).is_dir():
+                # Public material belongs to no month; it is looked at by its content.
+                self._pass(asset, batch or partition.provenance.month, shape, found)
+
+    def _pass(self, asset: str, month: str, shape: str, found: Followed) -> None:
+        """One partition on the way and what is above it; what retention deleted becomes a note."""
+        if not (self.warehouse.private / asset / month / shape).exists():
+            _note(found, f"{asset} {month} is no longer there")
+            return
         try:
-            above = warehouse.partition(asset, month, shape)
-            above.verify()
+            partition = self.warehouse.partition(asset, month, shape)
         except WarehouseError as error:
-            findings.append(f"lineage: {error}")
-            continue
-        more_findings, more_notes = upstream_findings(warehouse, above)
-        findings += more_findings
-        notes += more_notes
-    return findings, notes
+            found.findings.append(f"lineage: {error}")
+            return
+        if self._verify(partition, found):
+            self._follow_up(partition, found)
+
+    def _verify(self, partition: Partition, found: Followed) -> bool:
+        """Whether a partition's files are those it was written with."""
+        facts = partition.provenance
+        key = (facts.asset, facts.month, facts.shape)
+        if key not in self._verdicts:
+            try:
+                partition.verify()
+                self._verdicts[key] = None
+            except WarehouseError as error:
+                self._verdicts[key] = f"lineage: {error}"
+        verdict = self._verdicts[key]
+        if verdict is not None and verdict not in found.findings:
+            found.findings.append(verdict)
+        if facts.run_id is not None:
+            found.run_ids.add(facts.run_id)
+        return verdict is None
+
+
+def _note(found: Followed, note: str) -> None:
+    if note not in found.notes:
+        found.notes.append(note)

@@ -130,11 +130,11 @@ def register(app: typer.Typer) -> None:
         as_json: Json = False,
     ) -> None:
         """Verify releases against ledger, files, inputs and Dagster's history. Exit code 1 on any finding."""
-        from qlog_assets.release_audit import audit_releases
+        from qlog_assets.release_audit import audit_warehouse
 
         warehouse = Warehouse(Settings.from_environment())
-        # Never made here: an audit that found no ledger and made a new one would find nothing wrong with it.
-        report = audit_releases(warehouse, Ledger.open(warehouse.ledger_url, create=False), releases or [])
+        dataset = Policy.load(warehouse.settings.policy_file).dataset
+        report = audit_warehouse(warehouse, dataset, releases or [])
         show(report.as_json(), as_json, audit_lines)
         if not report.ok:
             raise typer.Exit(1)
@@ -180,6 +180,8 @@ def audit_lines(facts: dict[str, Any]) -> None:
 
 def forget_lines(facts: dict[str, Any]) -> None:
     console.print(f"deleted: {', '.join(facts['months']) or 'nothing; no published month is that old'}")
+    for month, reason in facts["kept"].items():
+        console.print(f"{month}: kept, because {reason}")
     for name in facts["landing"]:
         state = "deleted" if name in facts["landing_deleted"] else "still holds forgotten months (--landing deletes it)"
         console.print(f"{name}: {state}")

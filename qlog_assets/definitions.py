@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import dagster as dg
 
+from qlog_assets.assets.audit import audit_assets
 from qlog_assets.assets.jobs import (
+    audit_job,
     events_logger,
     ingest_job,
     landing_sensor,
@@ -21,13 +23,13 @@ from qlog_assets.settings import Policy, Settings
 
 policy = Policy.load(Settings.from_environment().policy_file)
 months = month_partitions(policy)
-parts = [*log_assets(months), *safelog_assets(months), *zealous_assets(months)]
+parts = [*log_assets(months), *safelog_assets(months), *zealous_assets(months), *audit_assets()]
 releases = {entry: release_job(entry) for entry in register().values()}
 
 defs = dg.Definitions(
     assets=[part for part in parts if not isinstance(part, dg.AssetChecksDefinition)],
     asset_checks=[part for part in parts if isinstance(part, dg.AssetChecksDefinition)],
-    jobs=[ingest_job(), *releases.values(), *(simulation_job(entry) for entry in releases)],
+    jobs=[ingest_job(), audit_job(), *releases.values(), *(simulation_job(entry) for entry in releases)],
     schedules=[monthly_schedule(entry, job) for entry, job in releases.items()],
     sensors=[landing_sensor()],
     resources={"policy": PolicyResource.showing(policy), "warehouse": WarehouseResource()},

@@ -36,7 +36,7 @@ from qlog_assets.ledger_rules import (
     over_budget,
 )
 from qlog_assets.ledger_state import NEXT_STATES, Charge, Dataset, Request, State, fold
-from qlog_assets.ledger_store import Author, LedgerError, Store, Writer
+from qlog_assets.ledger_store import Author, LedgerError, MissingLedgerError, Store, Writer
 from qlog_assets.months import Month
 
 __all__ = [
@@ -51,6 +51,7 @@ __all__ = [
     "Ledger",
     "LedgerError",
     "LiveReleaseError",
+    "MissingLedgerError",
     "SaltedHead",
     "UnknownReleaseError",
     "WithdrawnError",

@@ -27,6 +27,10 @@ class LedgerError(QlogError):
     """The ledger cannot be used, or refuses a request. One line; never an input digest or a password."""
 
 
+class MissingLedgerError(LedgerError):
+    """There is no ledger where one was expected."""
+
+
 FORMAT = 1
 """The layout of events and payloads. Raised by hand when an older ledger could no longer be read."""
 
@@ -136,7 +140,7 @@ class Store:
         with store._transaction(write=False) as connection:
             exists = sa.inspect(connection).has_table(EVENTS.name)
         if not exists and not create:
-            raise LedgerError(f"there is no ledger at {store.where}")
+            raise MissingLedgerError(f"there is no ledger at {store.where}")
         if not exists:
             store._create(author)
         return store
@@ -230,7 +234,7 @@ def _ensure_file(path: Path, create: bool) -> None:
     if path.exists():
         return
     if not create:
-        raise LedgerError(f"there is no ledger at {path}")
+        raise MissingLedgerError(f"there is no ledger at {path}")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         os.close(os.open(path, os.O_CREAT | os.O_WRONLY, 0o600))

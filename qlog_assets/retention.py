@@ -1,22 +1,45 @@
-"""Forgetting: deletes the private data of months whose release is published. Releases, ledger and audits stay.
+"""Forgetting: deletes the private data of months whose releases are published. Releases, ledger and audits stay.
 
-What is deleted is recorded in the ledger, so that an audit can say what can no longer be counted again.
+What is deleted is recorded in the ledger first, so that an audit can say what can no longer be counted again, and so
+that a run that was killed, or that left the landing files alone, can be followed by one that finishes the work.
 """
 
 from __future__ import annotations
 
+import json
+from contextlib import ExitStack
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from qlog_assets import release
+from qlog_assets.door_guard import alone
 from qlog_assets.drawing import register
 from qlog_assets.draws import discard_draw
-from qlog_assets.ingest import batches, landed_files
-from qlog_assets.ledger import Ledger
+from qlog_assets.ingest import batches, column_map_beside, landed_files
+from qlog_assets.ledger import Charge, Ledger
 from qlog_assets.months import Month
+from qlog_assets.privacy.errors import ParameterError
+from qlog_assets.public_zone import damage, release_path
 from qlog_assets.settings import Policy
 from qlog_assets.warehouse import Partition, Warehouse, file_checksum, remove_whole
 
-FORGOTTEN_ASSETS = ("raw_log", "cleaned_log", *(asset for entry in register().values() for asset in entry.inputs))
+FORGET_POINTS = (
+    "forgetting_recorded",
+    "partitions_forgotten",
+    "draws_forgotten",
+    "batches_forgotten",
+    "landing_forgotten",
+)
+
+
+@dataclass(frozen=True)
+class LandingFile:
+    """A file in the landing zone, the months of its rows, and those of them that are still held."""
+
+    path: Path
+    months: frozenset[str]
+    held: frozenset[str]
 
 
 def forget_before(
@@ -24,60 +47,120 @@ def forget_before(
 ) -> dict[str, Any]:
     """Delete the private partitions and draws of published months before a month; say which landing files hold them.
 
-    A month without a published release keeps its data: what was never released can still be asked for.
+    A month with nothing published, or with a release that is not finished, keeps its data and is named with the reason.
     """
-    published = {
-        charge.month for charge in ledger.charges(policy.dataset) if charge.state in ("published", "withdrawn")
-    }
-    months = sorted(month for month in held_months(warehouse) if month < before and month in published)
-    if not months:
-        return {"months": [], "landing": [], "landing_deleted": []}
-    # A batch may span months: what it holds of the forgotten ones goes, what it holds of others stays.
-    affected = [batch for batch in batches(warehouse) if set(months) & set(batch.provenance.tables)]
-    landing = landing_files_of(warehouse, affected)
-    deletable = [path for path, batch in landing if set(batch.provenance.tables) - {"rejected"} <= set(months)]
-    # Recorded before anything is deleted: a crash in between leaves a note and a second run to finish the work.
-    ledger.record("forgotten", policy.dataset, {"months": [str(month) for month in months], "landing": delete_landing})
-    for month in months:
-        for asset in FORGOTTEN_ASSETS:
-            remove_whole(warehouse.private / asset / month)
-    for charge in ledger.charges(policy.dataset):
-        if charge.month in months and charge.state == "published":
-            discard_draw(warehouse, charge.fingerprint)
-    for batch in affected:
-        forget_batch_months(warehouse, batch, months)
-    if delete_landing:
-        for path in deletable:
-            path.unlink(missing_ok=True)
+    with ExitStack() as doors:
+        older = sorted(month for month in held_months(warehouse, ledger, policy) if month < before)
+        for month in older:
+            for name in sorted(register()):
+                doors.enter_context(alone(warehouse, name, month, undone="nothing was forgotten"))
+        charges = ledger.charges(policy.dataset)
+        kept = {str(month): reason for month in older if (reason := reason_to_keep(warehouse, charges, month))}
+        months = [month for month in older if month not in kept]
+        files = landing_files(warehouse, ledger, policy, before, months)
+        deleted = [file for file in files if not file.held] if delete_landing else []
+        if months or deleted:
+            facts = {
+                "months": [str(month) for month in months],
+                "landing": delete_landing,
+                # Which months a file held is known from its batch, which is about to go.
+                "files": {file_checksum(file.path): sorted(file.months) for file in files},
+            }
+            ledger.record("forgotten", policy.dataset, facts)
+            release.on_point("forgetting_recorded")
+            forget_private(warehouse, months, [charge for charge in charges if charge.month in months])
+        for file in deleted:
+            file.path.unlink(missing_ok=True)
+            column_map_beside(file.path).unlink(missing_ok=True)
+        release.on_point("landing_forgotten")
     return {
         "months": [str(month) for month in months],
-        "landing": sorted(path.name for path, _ in landing),
-        "landing_deleted": sorted(path.name for path in deletable) if delete_landing else [],
+        "kept": kept,
+        "landing": sorted(file.path.name for file in files),
+        "landing_deleted": sorted(file.path.name for file in deleted),
     }
 
 
-def held_months(warehouse: Warehouse) -> set[Month]:
-    """The months of which any private partition is left."""
-    found: set[Month] = set()
-    for asset in FORGOTTEN_ASSETS:
-        found.update(warehouse.months(asset))
+def forget_private(warehouse: Warehouse, months: list[Month], charges: list[Charge]) -> None:
+    """Remove every partition, study, draw and ingested row of some months."""
+    for month in months:
+        for folder in sorted(warehouse.private.glob(f"*/{month}")):
+            remove_whole(folder)
+    for path in sorted(warehouse.studies.glob("*/study.json")):
+        if json.loads(path.read_text(encoding="utf-8")).get("month") in months:
+            remove_whole(path.parent)
+    release.on_point("partitions_forgotten")
+    for charge in charges:
+        discard_draw(warehouse, charge.fingerprint)
+    release.on_point("draws_forgotten")
+    for batch in batches(warehouse):
+        # A batch may span months: what it holds of others stays, and its rejected rows go with the last of them.
+        if months_of(batch) <= set(months):
+            if months_of(batch):
+                remove_whole(batch.path.parent)
+        elif months_of(batch) & set(months):
+            warehouse.drop_tables(batch, months)
+    release.on_point("batches_forgotten")
+
+
+def reason_to_keep(warehouse: Warehouse, charges: list[Charge], month: Month) -> str | None:
+    """Why a month's data may not go yet: something of it is still to be made."""
+    own = [charge for charge in charges if charge.month == month and charge.state != "abandoned"]
+    if not own:
+        return "nothing of it was released"
+    for charge in own:
+        if charge.state in ("reserved", "drawn"):
+            return f"{charge.release_id} is {charge.state} and not published"
+        if charge.state == "published" and (found := damage(release_path(warehouse, charge), charge.manifest_digest)):
+            return f"the public files of {charge.release_id} are not whole: {found[0]}"
+    return None
+
+
+def held_months(warehouse: Warehouse, ledger: Ledger, policy: Policy) -> set[Month]:
+    """The months of which anything private is left: a partition, ingested rows, a draw."""
+    found = {month for path in warehouse.private.glob("*/*") if (month := as_month(path.name)) and path.is_dir()}
+    for batch in batches(warehouse):
+        found |= {Month(name) for name in months_of(batch)}
+    for charge in ledger.charges(policy.dataset):
+        if (warehouse.draws / charge.fingerprint).exists():
+            found.add(Month(charge.month))
     return found
 
 
-def landing_files_of(warehouse: Warehouse, affected: list[Partition]) -> list[tuple[Path, Partition]]:
-    """The landing files that some batches were read from, by their content."""
-    by_checksum = {batch.provenance.upstream["landing"]: batch for batch in affected}
-    return [
-        (path, by_checksum[checksum])
-        for path, _ in landed_files(warehouse)
-        if (checksum := file_checksum(path)) in by_checksum
-    ]
+def landing_files(
+    warehouse: Warehouse, ledger: Ledger, policy: Policy, before: Month, months: list[Month]
+) -> list[LandingFile]:
+    """The landing files with rows of months that are forgotten now or were before."""
+    known: dict[str, set[str]] = {}
+    gone = {str(month) for month in months}
+    for event in ledger.events():
+        if event.kind == "forgotten" and event.dataset == policy.dataset:
+            gone |= {month for month in event.facts["months"] if month < before}
+            for checksum, held in event.facts["files"].items():
+                known.setdefault(checksum, set()).update(held)
+    still_there: dict[str, set[str]] = {}
+    for batch in batches(warehouse):
+        checksum = batch.provenance.upstream["landing"]
+        known.setdefault(checksum, set()).update(months_of(batch))
+        # A file that was ingested again holds again what was forgotten before.
+        still_there[checksum] = months_of(batch) - set(months)
+    found = []
+    for path, _ in landed_files(warehouse):
+        checksum = file_checksum(path)
+        own = known.get(checksum, set())
+        if own & gone:
+            held = (own - gone) | still_there.get(checksum, set())
+            found.append(LandingFile(path, frozenset(own), frozenset(held)))
+    return found
 
 
-def forget_batch_months(warehouse: Warehouse, batch: Partition, months: list[Month]) -> None:
-    """Take the forgotten months out of a batch. Its rejected rows go with the last of its months."""
-    left = set(batch.provenance.tables) - {"rejected"} - set(months)
-    if not left:
-        remove_whole(batch.path.parent)
-        return
-    warehouse.drop_tables(batch, [str(month) for month in months])
+def months_of(batch: Partition) -> set[str]:
+    """The months of which a batch holds rows."""
+    return set(batch.provenance.tables) - {"rejected"}
+
+
+def as_month(text: str) -> Month | None:
+    try:
+        return Month(text)
+    except ParameterError:
+        return None

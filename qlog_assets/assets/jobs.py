@@ -54,6 +54,14 @@ def monthly_schedule(entry: MechanismEntry, job: UnresolvedAssetJobDefinition) -
     )
 
 
+def audit_job() -> UnresolvedAssetJobDefinition:
+    return dg.define_asset_job(
+        "audit",
+        selection=dg.AssetSelection.assets("release_audit"),
+        description="Verifies every release; fails on any finding.",
+    )
+
+
 def landing_sensor() -> dg.SensorDefinition:
     """Asks for an ingest of every landing file that was not there at the last look."""
 
