@@ -6,12 +6,21 @@ with the policy, and what a stage depends on is what its provenance says.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from qlog_assets.checks import CheckResult
 from qlog_assets.engine import Engine, statement_version
-from qlog_assets.inspection import CAPPED_TABLES, CLEANED_TABLES, ITEM_KINDS, view_tables
+from qlog_assets.inspection import (
+    CAPPED_TABLES,
+    CLEANED_TABLES,
+    ITEM_KINDS,
+    inspect_capped_log,
+    inspect_zealous_items,
+    view_tables,
+)
 from qlog_assets.months import Month
 from qlog_assets.privacy.parameters import SafelogParameters
 from qlog_assets.public_material import build_pool, build_url_list
@@ -100,7 +109,9 @@ class Chain:
                 for table in CAPPED_TABLES
             }
 
-        return self.warehouse.write_partition(provenance, write, make_current=self.make_current)
+        return self.warehouse.write_partition(
+            provenance, write, make_current=self.make_current, sound=self._keeping(inspect_capped_log)
+        )
 
     def choose_items(self, month: Month, cleaned: Partition, items_per_user: int) -> tuple[Partition, bool]:
         """zealous_items: a few items of each kind a user, chosen by a keyed rule among that user's own."""
@@ -131,7 +142,13 @@ class Chain:
                 for kind in ITEM_KINDS
             }
 
-        return self.warehouse.write_partition(provenance, write, make_current=self.make_current)
+        return self.warehouse.write_partition(
+            provenance, write, make_current=self.make_current, sound=self._keeping(inspect_zealous_items)
+        )
+
+    def _keeping(self, inspect: Callable[[Engine, Partition], CheckResult]) -> Callable[[Partition], bool]:
+        """Whether a partition that is there keeps the limits: one changed by hand, checksums and all, is made again."""
+        return lambda partition: inspect(self.engine, partition).passed
 
     def augment(self, month: Month, capped: Partition, policy: Policy) -> tuple[Partition, bool]:
         """pool_augmented: how many users typed each query, and the pool's queries that nobody typed."""

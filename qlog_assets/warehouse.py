@@ -198,17 +198,18 @@ class Warehouse:
         *,
         measured: Mapping[str, int] | None = None,
         make_current: bool = True,
+        sound: Callable[[Partition], bool] = lambda partition: True,
     ) -> tuple[Partition, bool]:
         """Write a partition whole and point `current` at it; returns it and whether it was written anew.
 
-        A partition of the same shape was made by the same code from the same inputs: if its files are intact it is
-        kept as it is. `write` fills a temporary directory and returns the facts of its tables, and may fill
-        `measured`; the rename that follows shows readers all of it or none.
+        A partition of the same shape was made by the same code from the same inputs: if its files are intact, and it
+        is `sound` besides, it is kept as it is. `write` fills a temporary directory and returns the facts of its
+        tables, and may fill `measured`; the rename that follows shows readers all of it or none.
         """
         base = self.private / provenance.asset / provenance.month
         make_private(base)
         target = base / provenance.shape
-        fresh = not _intact(target)
+        fresh = not (_intact(target) and sound(self.partition(provenance.asset, provenance.month, provenance.shape)))
         if fresh:
             with temporary_directory(base) as scratch:
                 tables = write(scratch)
