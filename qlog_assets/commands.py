@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from qlog_assets.engine import Engine
-from qlog_assets.ingest import batch_counts, batch_of, batches, is_complete, land
+from qlog_assets.ingest import batch_counts, batch_of, batches, is_ingested, land
 from qlog_assets.ledger import Ledger
 from qlog_assets.months import Month
 from qlog_assets.privacy.errors import QlogError
@@ -27,17 +27,17 @@ def write_synthetic_log(warehouse: Warehouse, rows: int, seed: int, first: Month
     from qlog_assets.sources.synthetic import public_queries, site_directory, write_log
 
     warehouse.make()
-    folder, public = warehouse.landing / "aol", warehouse.home / "public"
-    folder.mkdir(exist_ok=True)
-    public.mkdir(exist_ok=True)
-    for name, lines in (("queries.txt", public_queries), ("urls.txt", site_directory)):
-        if not (public / name).exists():
-            (public / name).write_text("\n".join(lines()) + "\n", encoding="utf-8")
-    path = folder / f"synthetic-{rows}-{seed}-{first}-{last}.txt"
+    path = warehouse.landing / "aol" / f"synthetic-{rows}-{seed}-{first}-{last}.txt"
+    path.parent.mkdir(exist_ok=True)
     if not path.exists():
         write_log(
             path, rows, seed, first, last, progress=lambda done: tell(f"writing the synthetic log: {done:,} rows")
         )
+    public = warehouse.home / "public"
+    public.mkdir(exist_ok=True)
+    for name, lines in (("queries.txt", public_queries), ("urls.txt", site_directory)):
+        if not (public / name).exists():
+            (public / name).write_text("\n".join(lines()) + "\n", encoding="utf-8")
     return path
 
 
@@ -48,7 +48,7 @@ def ingest_files(
     from qlog_assets.assets.resources import BATCHES
 
     warehouse.make()
-    known = {batch.provenance.upstream["landing"] for batch in batches(warehouse) if is_complete(batch)}
+    known = batches(warehouse)
     answer: dict[str, Any] = {
         "read": 0,
         "accepted": 0,
@@ -56,19 +56,17 @@ def ingest_files(
         "months": Counter(),
         "already_ingested": [],
     }
-    # All files are looked at before any is read: a misspelt name among many leaves nothing half done.
-    landed = [land(warehouse, path, format, columns) for path in paths]
-    for path in landed:
+    for path in land(warehouse, paths, format, columns):
         batch = batch_of(path, format)
-        if batch.checksum in known:
+        if is_ingested(known, batch, policy):
             answer["already_ingested"].append(path.name)
             continue
         tell(f"reading {path.name}")
         with dagster_instance(warehouse) as instance:
             instance.add_dynamic_partitions(str(BATCHES.name), [batch.key])
         run(warehouse, Work("ingest", batch.key, {}), tell)
-        known.add(batch.checksum)
         partition = warehouse.current("rejected_log", batch.key)
+        known.append(partition)
         facts = batch_counts(partition)
         answer["read"] += facts["read"]
         answer["accepted"] += facts["accepted"]

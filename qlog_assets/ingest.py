@@ -9,9 +9,11 @@ from __future__ import annotations
 import os
 import re
 import shutil
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 from qlog_assets.engine import Engine
 from qlog_assets.months import Month
@@ -37,23 +39,50 @@ class Batch:
     checksum: str
 
 
-def land(warehouse: Warehouse, path: Path, format: str, columns: Path | None = None) -> Path:
-    """Put a log into the landing zone, unless it lies there already; returns where it lies."""
-    if format not in FORMATS:
-        raise QlogError(f"{format!r} is not a format: choose one of {', '.join(FORMATS)}")
-    if not path.is_file():
-        raise QlogError(f"{path}: no such file: give the path of a log")
+def land(warehouse: Warehouse, paths: Sequence[Path], format: str, columns: Path | None = None) -> list[Path]:
+    """Put logs into the landing zone, unless they lie there already; returns where they lie.
+
+    Everything is looked at before anything is copied: a misspelt name among many leaves nothing half done.
+    """
+    refuse_unusable(warehouse, paths, format, columns)
     folder = warehouse.landing / format
     folder.mkdir(parents=True, exist_ok=True)
-    if path.resolve().is_relative_to(folder.resolve()):
+    landed = []
+    for path in paths:
+        target = landing_place(folder, path)
+        if not target.exists():
+            copy_whole(path, target)
+        if columns is not None:
+            copy_whole(columns, column_map_beside(target))
+        landed.append(target)
+    return landed
+
+
+def refuse_unusable(warehouse: Warehouse, paths: Sequence[Path], format: str, columns: Path | None) -> None:
+    """Raise where a file is missing, the format is unknown, or a table's columns are not told."""
+    if format not in FORMATS:
+        raise QlogError(f"{format!r} is not a format: choose one of {', '.join(FORMATS)}")
+    if columns is not None and format != "table":
+        raise QlogError(f"--columns: the format {format} has its own columns: use --format table with a column map")
+    if columns is not None:
+        ColumnMap.load(columns)
+    for path in paths:
+        if not path.is_file():
+            raise QlogError(f"{path}: no such file: give the path of a log")
+        lies_there = path.resolve().parent == (warehouse.landing / format).resolve()
+        if format == "table" and columns is None:
+            if not lies_there:
+                raise QlogError(f"{path}: a table needs a column map: say with --columns which file holds it")
+            ColumnMap.load(column_map_beside(path))
+
+
+def landing_place(folder: Path, path: Path) -> Path:
+    """Where a log belongs in the landing zone: under its own name, unless another log has that name."""
+    if path.resolve().parent == folder.resolve():
         return path.resolve()
     target = folder / path.name
     if target.exists() and file_checksum(target) != file_checksum(path):
         target = folder / f"{file_checksum(path)[:8]}-{path.name}"
-    if not target.exists():
-        copy_whole(path, target)
-    if columns is not None:
-        copy_whole(columns, column_map_beside(target))
     return target
 
 
@@ -99,6 +128,33 @@ def find_batch(warehouse: Warehouse, key: str) -> Batch:
     raise QlogError(f"no landing file belongs to the batch {key}: run qlog ingest with its file again")
 
 
+def month_range(policy: Policy) -> MonthRange:
+    return MonthRange(policy.first, policy.last or LAST_MONTH)
+
+
+def reading(batch: Batch, policy: Policy) -> dict[str, Any]:
+    """How a landing file is read: what decides which of its rows are accepted."""
+    months = month_range(policy)
+    return {
+        "format": batch.source.format,
+        "columns": batch.source.column_map.as_public(),
+        "first": str(months.first),
+        "last": str(months.last),
+    }
+
+
+def is_ingested(known: Sequence[Partition], batch: Batch, policy: Policy) -> bool:
+    """Whether a file's rows are in already: this very content, under whatever name, all of it, read in this very way
+    and fit to be used."""
+    return any(
+        part.provenance.upstream["landing"] == batch.checksum
+        and part.provenance.parameters == reading(batch, policy)
+        and is_complete(part)
+        and within_share(part, policy)
+        for part in known
+    )
+
+
 def ingest_batch(
     warehouse: Warehouse, engine: Engine, batch: Batch, policy: Policy, run_id: str | None = None
 ) -> tuple[Partition, bool]:
@@ -106,17 +162,12 @@ def ingest_batch(
 
     A batch of which months were forgotten is read anew.
     """
-    months = MonthRange(policy.first, policy.last or LAST_MONTH)
+    months = month_range(policy)
     provenance = describe(
         "rejected_log",
         batch.key,
         code_version=READER_VERSION,
-        parameters={
-            "format": batch.source.format,
-            "columns": batch.source.column_map.as_public(),
-            "first": months.first,
-            "last": months.last,
-        },
+        parameters=reading(batch, policy),
         upstream={"landing": batch.checksum},
         run_id=run_id,
     )
@@ -167,7 +218,12 @@ def assemble_raw_log(
     warehouse: Warehouse, month: Month, policy: Policy, run_id: str | None = None
 ) -> tuple[Partition, bool]:
     """raw_log of a month: the accepted rows of every batch that has any. Files are linked, not written again."""
-    parts = [batch for batch in batches(warehouse) if month in batch.provenance.tables and within_share(batch, policy)]
+    contents: dict[str, Partition] = {}
+    for batch in batches(warehouse):
+        if month in batch.provenance.tables and within_share(batch, policy):
+            # A copy of a file under another name holds the same searches, not further ones.
+            contents.setdefault(batch.provenance.upstream["landing"], batch)
+    parts = list(contents.values())
     if not parts:
         raise QlogError(f"no rows of {month} were ingested: run qlog ingest with a file that holds that month")
     provenance = describe(

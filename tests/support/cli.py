@@ -1,0 +1,112 @@
+"""Runs `qlog` as a person would: another process with its own environment, standard output and exit code.
+
+The processes are forked from a server that has imported Dagster and Great Expectations once: what would be six seconds
+of imports a command is a tenth of one. Nothing is replaced or skipped: the entry point of the installed command runs.
+"""
+
+from __future__ import annotations
+
+import json
+import multiprocessing
+import os
+import sys
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from multiprocessing.context import ForkServerContext
+from pathlib import Path
+from typing import Any
+
+PRELOADED = (
+    "great_expectations",
+    "dagster",
+    "pandas",
+    "pyarrow.parquet",
+    "qlog_assets.cli",
+    "qlog_assets.demo",
+    "qlog_assets.assets.jobs",
+    "qlog_assets.assets.log",
+    "qlog_assets.assets.safelog",
+    "qlog_assets.release_audit",
+    "qlog_assets.retention",
+    "qlog_assets.sources.synthetic",
+)
+"""Everything but the definitions, which read the policy of the warehouse that a command is about."""
+LONGEST_SECONDS = 300
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a command left behind."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def json(self) -> Any:
+        """The answer of a command that succeeded."""
+        return json.loads(self.success)
+
+    @property
+    def success(self) -> str:
+        """What a command that succeeded said."""
+        assert self.code == 0, self.err
+        return self.out
+
+    @property
+    def refusal(self) -> str:
+        """The one line of a command that refused."""
+        assert (self.code, self.out) == (2, ""), (self.code, self.out, self.err)
+        assert self.err.count("\n") == 1 and self.err.startswith("qlog: "), self.err
+        return self.err.removeprefix("qlog: ").strip()
+
+
+@cache
+def context() -> ForkServerContext:
+    # Asked at import: it must not find out by sending something.
+    os.environ["GX_ANALYTICS_ENABLED"] = "false"
+    server = multiprocessing.get_context("forkserver")
+    server.set_forkserver_preload(list(PRELOADED))
+    return server
+
+
+def qlog(
+    home: Path, *arguments: object, environment: Mapping[str, str] | None = None, cwd: Path | None = None
+) -> Answer:
+    """Run a command on a warehouse."""
+    kept = {key: value for key, value in os.environ.items() if not key.startswith(("QLOG_", "DAGSTER_"))}
+    with tempfile.TemporaryDirectory() as scratch:
+        out, err = Path(scratch) / "out", Path(scratch) / "err"
+        process = context().Process(
+            target=_run_main,
+            args=(
+                [str(argument) for argument in arguments],
+                {**kept, "QLOG_HOME": str(home), **(environment or {})},
+                str(cwd or home.parent),
+                str(out),
+                str(err),
+            ),
+        )
+        process.start()
+        process.join(LONGEST_SECONDS)
+        if process.exitcode is None:
+            process.kill()
+            process.join()
+            raise AssertionError(f"qlog {arguments[0]} took more than {LONGEST_SECONDS} s")
+        return Answer(process.exitcode, out.read_text(encoding="utf-8"), err.read_text(encoding="utf-8"))
+
+
+def _run_main(arguments: list[str], environment: dict[str, str], cwd: str, out: str, err: str) -> None:
+    os.environ.clear()
+    os.environ.update(environment)
+    os.chdir(cwd)
+    for number, path in ((1, out), (2, err)):
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        os.dup2(descriptor, number)
+        os.close(descriptor)
+    sys.argv = ["qlog", *arguments]
+    from qlog_assets.cli import main
+
+    main()
