@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from typer.exceptions import TyperException
 
 from qlog_assets.cli_output import Json, console, progress, show, show_table, stderr_line
 from qlog_assets.months import Month
@@ -18,7 +19,6 @@ from qlog_assets.settings import Policy, Settings, qualified
 from qlog_assets.warehouse import Warehouse
 
 app = typer.Typer(
-    no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
     help="Monthly differentially private releases of a search query log.",
@@ -231,10 +231,12 @@ register_accounts()
 def main() -> None:
     """The entry point: a refusal is one line and exit code 2."""
     try:
-        app()
-    except QlogError as error:
-        stderr_line(f"qlog: {error}")
-        sys.exit(2)
+        # Not standalone: the parser would print its own boxes of several lines, and that is no answer for a script.
+        code = app(sys.argv[1:] or ["--help"], standalone_mode=False)
+    except (QlogError, TyperException) as error:
+        stderr_line(f"qlog: {error.format_message() if isinstance(error, TyperException) else error}")
+        code = 2
+    sys.exit(code)
 
 
 if __name__ == "__main__":

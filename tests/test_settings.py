@@ -1,4 +1,4 @@
-"""The policy file and the environment: every key checked, decimals exact, `none` for off, file names beside the file."""
+"""The policy file and the environment: every key checked, decimals exact, `none` for off, file names beside it."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ def test_a_bare_key_belongs_to_the_mechanism_at_hand_and_is_refused_where_it_cou
     assert qualified({"delta": "0"}, "zealous") == {"zealous.delta": "0"}
     assert qualified({"queries_per_user": "3"}) == {"safelog.queries_per_user": "3"}
     assert qualified({"last": "2006-05"}, "safelog") == {"last": "2006-05"}
-    with pytest.raises(ParameterError, match="safelog.delta or zealous.delta"):
+    with pytest.raises(ParameterError, match=r"safelog\.delta or zealous\.delta"):
         qualified({"delta": "0"})
 
 

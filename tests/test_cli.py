@@ -1,0 +1,438 @@
+"""`qlog` as scripts and people meet it: the JSON contract, one line and exit code 2 on bad input, nothing half-done."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+from support.cli import Answer, qlog
+from support.instances import AOL_HEADER, MONTHS, POLICY, POLICY_EPSILON, USERS, Prepared, make_home, small_log
+
+MARCH, APRIL = MONTHS
+ROW = "7\tweather\t2006-03-02 10:00:00\t1\thttp://www.weather.example\n"
+
+
+def contents(home: Path) -> dict[str, bytes]:
+    """Every file of the zones that people put things into or take them from."""
+    files = (file for zone in ("landing", "released", "public") for file in (home / zone).rglob("*") if file.is_file())
+    return {str(file.relative_to(home)): file.read_bytes() for file in files}
+
+
+def assert_whole(home: Path) -> None:
+    """No partition is half-written: each has its provenance, and nothing temporary is left."""
+    for folder in (home / "private").glob("*/*/*/"):
+        assert folder.parts[-3] == "draws" or (folder / "provenance.json").exists(), folder
+    assert not [path for path in home.rglob(".*") if path.is_dir() or "tmp" in path.name or "landing" in path.name]
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> Path:
+    path = tmp_path / "small.txt"
+    path.write_text(small_log(), encoding="utf-8")
+    return path
+
+
+# The JSON contract --------------------------------------------------------------------------------------------------
+
+
+def test_ingest_answers_what_became_of_every_row_and_the_second_time_that_nothing_was_added(
+    home: Path, log: Path
+) -> None:
+    make_home(home)
+    first = qlog(home, "ingest", log, "--format", "aol", "--json").json
+    assert first["read"] == 2 * USERS * 6 == first["accepted"] + sum(first["rejected"].values())
+    assert first["rejected"] == {"empty_query": 2 * USERS}
+    assert first["months"] == {MARCH: USERS * 5, APRIL: USERS * 5}
+    before = contents(home)
+    second = qlog(home, "ingest", log, "--format", "aol", "--json").json
+    assert second["read"] == second["accepted"] == 0 and second["already_ingested"] == ["small.txt"]
+    assert contents(home) == before
+    said = qlog(home, "ingest", log, "--format", "aol")
+    assert said.code == 0 and "was ingested before; nothing was added" in said.out
+
+
+def test_ingest_does_not_count_a_copy_under_another_name_twice(ingested: Path, log: Path) -> None:
+    copy = log.rename(log.with_name("copy.txt"))
+    answer = qlog(ingested, "ingest", copy, "--format", "aol", "--json").json
+    assert answer["already_ingested"] == ["copy.txt"] and answer["accepted"] == 0
+
+
+def test_ingest_leaves_the_file_it_was_given_as_it_is(home: Path, log: Path) -> None:
+    log.chmod(0o400)
+    before = log.read_bytes(), log.stat().st_mtime_ns
+    assert qlog(make_home(home), "ingest", log, "--format", "aol").success
+    assert (log.read_bytes(), log.stat().st_mtime_ns) == before
+
+
+def test_ingest_takes_many_files_and_adds_them_up(home: Path, tmp_path: Path) -> None:
+    paths = []
+    for day in (1, 2, 3):
+        paths.append(tmp_path / f"day-{day}.txt")
+        paths[-1].write_text(AOL_HEADER + f"{day}\tnews\t2006-03-0{day} 10:00:00\t\t\n", encoding="utf-8")
+    answer = qlog(make_home(home), "ingest", *paths, "--format", "aol", "--json").json
+    assert (answer["read"], answer["accepted"], answer["months"]) == (3, 3, {MARCH: 3})
+
+
+@pytest.mark.parametrize("mechanism", ["safelog", "zealous", "sessions", "crowd", "sanitized"])
+def test_guarantee_states_claim_proof_parts_and_gaps_of_every_mechanism(home: Path, mechanism: str) -> None:
+    facts = qlog(home, "guarantee", mechanism, "--json").json
+    assert facts["mechanism"] == mechanism and facts["variant"]
+    for loss in (facts["claimed"], facts["proven"], *(part["claimed"] for part in facts["parts"])):
+        assert loss is None or {"epsilon", "delta"} <= set(loss)
+    assert facts["parts"] and isinstance(facts["gaps"], list)
+    paper = "dp_u" if mechanism == "crowd" else "paper"
+    printed = qlog(home, "guarantee", mechanism, "--variant", paper, "--json").json
+    assert printed["variant"] == paper and printed["gaps"]
+
+
+@pytest.mark.parametrize(
+    ("per_user", "printed"), [(10, "4.27"), (50, "21.36"), (100, "42.73"), (150, "64.09"), (200, "85.45")]
+)
+def test_guarantee_of_the_paper_variant_prints_the_epsilons_of_table_3(home: Path, per_user: int, printed: str) -> None:
+    """Table 3 has K = b = b_q = b_c = 10 and leaves transitions out."""
+    chosen = {
+        "queries_per_user": per_user,
+        "clicks_per_user": per_user,
+        "selection_scale": 10,
+        "query_scale": 10,
+        "click_scale": 10,
+        "transition_scale": "none",
+        "threshold": 10,
+        "pool_probability": 1,
+    }
+    settings = [word for key, value in chosen.items() for word in ("--set", f"{key}={value}")]
+    facts = qlog(home, "guarantee", "safelog", "--variant", "paper", *settings, "--json").json
+    assert f"{facts['claimed']['epsilon']:.2f}" == printed
+    assert facts["claimed"]["delta"] == 0 and facts["proven"] is None and facts["gaps"]
+
+
+def test_guarantee_reads_the_policy_file_and_set_changes_it(home: Path) -> None:
+    make_home(home)
+    assert qlog(home, "guarantee", "safelog", "--json").json["proven"]["epsilon"] == POLICY_EPSILON
+    without = qlog(home, "guarantee", "safelog", "--set", "transition_scale=none", "--json").json
+    assert without["proven"]["epsilon"] == POLICY_EPSILON - 3 / 0.5
+    assert "transitions" not in {part["name"] for part in without["parts"]}
+
+
+def test_release_answers_what_was_charged_and_where_the_files_are(prepared: Prepared) -> None:
+    """Made with the policy file's parameters, and served without a charge when it is asked for again."""
+    home = prepared("released")
+    answer = qlog(home, "release", "safelog", "--month", MARCH, "--json").json
+    assert answer["release_id"].startswith(f"safelog-{MARCH}-")
+    assert (answer["month"], answer["mechanism"], answer["variant"]) == (MARCH, "safelog", "sound")
+    assert (answer["epsilon"], answer["delta"], answer["charged"]) == (POLICY_EPSILON, 1e-3, False)
+    assert set(answer["rows"]) == {"queries", "clicks", "transitions"} and answer["rows"]["queries"] >= 3
+    path = Path(answer["path"])
+    for table, rows in answer["rows"].items():
+        assert pq.read_table(path / f"{table}.parquet").num_rows == rows
+        assert (path / f"{table}.csv").exists()
+    assert (path / "manifest.json").exists() and (path / "datasheet.html").exists()
+
+
+def test_ledger_answers_budget_spent_left_and_charges(prepared: Prepared) -> None:
+    facts = qlog(prepared("released"), "ledger", "--json").json
+    assert facts["dataset"] == "small" and len(facts["charges"]) == 1
+    assert facts["spent"]["epsilon"] == POLICY_EPSILON == facts["charges"][0]["epsilon"]
+    assert facts["budget"]["epsilon"] == 100 == facts["spent"]["epsilon"] + facts["left"]["epsilon"]
+    assert facts["charges"][0]["state"] == "published"
+
+
+def test_audit_answers_with_a_verdict_a_release(prepared: Prepared) -> None:
+    home = prepared("released")
+    facts = qlog(home, "audit", "--json").json
+    (release,) = facts["releases"]
+    assert release["ok"] is True and release["findings"] == []
+    assert release["release_id"] == qlog(home, "ledger", "--json").json["charges"][0]["release_id"]
+
+
+def test_every_command_answers_people_in_words(prepared: Prepared) -> None:
+    home = prepared("released")
+    for words, said in (
+        (("ledger",), "left"),
+        (("audit",), "nothing was found"),
+        (("guarantee", "safelog"), "ε ="),
+        (("guarantee", "safelog", "--variant", "paper"), "gap: G1"),
+    ):
+        answer = qlog(home, *words)
+        assert answer.code == 0 and said in answer.out and answer.err == "", words
+
+
+def test_release_of_several_months_answers_for_each_and_later_ones_cost_nothing_twice(ingested: Path) -> None:
+    words = ("release", "safelog", "--month", MARCH, "--month", APRIL)
+    releases = qlog(ingested, *words, "--json").json["releases"]
+    assert [release["month"] for release in releases] == [MARCH, APRIL] and all(r["charged"] for r in releases)
+    assert qlog(ingested, "ledger", "--json").json["spent"]["epsilon"] == 2 * POLICY_EPSILON
+    said = qlog(ingested, *words)
+    assert said.code == 0 and said.out.count("no: released before") == 2
+    assert qlog(ingested, "ledger", "--json").json["spent"]["epsilon"] == 2 * POLICY_EPSILON
+
+
+def test_switching_optional_parts_off_leaves_their_tables_and_their_cost_out(ingested: Path) -> None:
+    settings = ("--set", "transition_scale=none", "--set", "click_scale=none")
+    answer = qlog(ingested, "release", "safelog", "--month", MARCH, *settings, "--json").json
+    assert set(answer["rows"]) == {"queries"} and answer["epsilon"] == 4 / 0.5
+    assert {path.stem for path in Path(answer["path"]).glob("*.csv")} == {"queries"}
+
+
+def test_withdraw_and_forget_answer_what_they_did(released: Path) -> None:
+    release_id = qlog(released, "ledger", "--json").json["charges"][0]["release_id"]
+    forgotten = qlog(released, "forget", "--before", APRIL, "--json").json
+    assert forgotten["months"] == [MARCH]
+    withdrawn = qlog(released, "withdraw", release_id, "--reason", "a test", "--json").json
+    assert withdrawn == {"release_id": release_id, "state": "withdrawn"}
+    assert qlog(released, "ledger", "--json").json["spent"]["epsilon"] == POLICY_EPSILON
+
+
+def test_set_budget_changes_the_account_and_never_below_what_is_spent(released: Path) -> None:
+    raised = ("ledger", "set-budget", "--epsilon", "30.5", "--delta", "0.1", "--reason", "signed by nobody")
+    assert qlog(released, *raised, "--json").json == {
+        "dataset": "small",
+        "budget": {"epsilon": 30.5, "delta": 0.1},
+    }
+    refusal = qlog(released, "ledger", "set-budget", "--epsilon", "3", "--delta", "0.1", "--reason", "less").refusal
+    assert "spent" in refusal
+    assert qlog(released, "ledger", "--json").json["budget"]["epsilon"] == 30.5
+
+
+def test_release_over_budget_names_what_was_asked_and_what_is_left(released: Path) -> None:
+    assert qlog(released, "ledger", "set-budget", "--epsilon", "30", "--delta", "0.1", "--reason", "a test").success
+    refusal = qlog(released, "release", "safelog", "--month", APRIL).refusal
+    assert str(int(POLICY_EPSILON)) in refusal and "10" in refusal
+    assert not (released / "released" / "safelog" / APRIL).exists()
+    assert qlog(released, "ledger", "--json").json["spent"]["epsilon"] == POLICY_EPSILON
+
+
+# Bad input ----------------------------------------------------------------------------------------------------------
+
+REFUSALS: dict[str, tuple[tuple[str, ...], str]] = {
+    "missing file": (("ingest", "no-such.txt", "--format", "aol"), "no-such.txt: no such file"),
+    "a directory for a file": (("ingest", ".", "--format", "aol"), "no such file"),
+    "unknown format": (("ingest", "good.txt", "--format", "yahoo"), "'yahoo' is not a format"),
+    "no format": (("ingest", "good.txt"), "--format"),
+    "no file": (("ingest", "--format", "aol"), "paths"),
+    "table without a column map": (("ingest", "good.txt", "--format", "table"), "column map"),
+    "missing column map": (("ingest", "good.txt", "--format", "table", "--columns", "none.toml"), "none.toml"),
+    "column map of another format": (("ingest", "good.txt", "--format", "aol", "--columns", "map.toml"), "columns"),
+    "column map with a typo": (("ingest", "good.txt", "--format", "table", "--columns", "typo.toml"), "usr"),
+    "good and missing file": (("ingest", "good.txt", "no-such.txt", "--format", "aol"), "no-such.txt: no such file"),
+    "bad month": (("release", "safelog", "--month", "2006-13"), "'2006-13' is not a month"),
+    "no month": (("release", "safelog"), "--month"),
+    "month outside the policy": (("release", "safelog", "--month", "2007-01"), "first or last in the policy"),
+    "empty month": (("release", "safelog", "--month", "2006-05"), "no rows of 2006-05 were ingested: run qlog ingest"),
+    "unknown mechanism": (("release", "safe_log", "--month", MARCH), "safe_log"),
+    "mechanism that cannot be released": (("release", "sanitized", "--month", MARCH), "sanitized"),
+    "unknown key": (("release", "safelog", "--month", MARCH, "--set", "treshold=5"), "treshold: unknown key"),
+    "unknown section": (("release", "safelog", "--month", MARCH, "--set", "pol.kind=default"), "pol.kind: unknown key"),
+    "no value": (("release", "safelog", "--month", MARCH, "--set", "threshold"), "key=value"),
+    "bad value": (("release", "safelog", "--month", MARCH, "--set", "threshold=many"), "threshold: "),
+    "value out of range": (("release", "safelog", "--month", MARCH, "--set", "queries_per_user=0"), "queries_per_user"),
+    "scale that is no number": (("release", "safelog", "--month", MARCH, "--set", "click_scale=x"), "click_scale"),
+    "infinite scale": (("release", "safelog", "--month", MARCH, "--set", "click_scale=inf"), "click_scale"),
+    "negative scale": (("release", "safelog", "--month", MARCH, "--set", "click_scale=-1"), "click_scale"),
+    "delta of one": (("release", "safelog", "--month", MARCH, "--set", "delta=1"), "delta"),
+    "mandatory part off": (("release", "safelog", "--month", MARCH, "--set", "threshold=none"), "threshold"),
+    "missing pool": (("release", "safelog", "--month", MARCH, "--set", "pool.path=no-pool.txt"), "no-pool.txt"),
+    "pool in the landing zone": (
+        ("release", "safelog", "--month", MARCH, "--set", "pool.path={home}/landing/aol/small.txt"),
+        "small.txt",
+    ),
+    "pure epsilon with an unknown url list": (
+        ("release", "safelog", "--month", MARCH, "--set", "delta=0", "--set", "url_list=no-urls.txt"),
+        "no-urls.txt",
+    ),
+    "paper variant released": (("release", "safelog", "--month", MARCH, "--set", "variant=paper"), "variant"),
+    "simulation of another mechanism": (("simulate", "nothing", "--month", MARCH), "nothing"),
+    "simulation of another variant": (("simulate", "safelog", "--month", MARCH, "--variant", "loud"), "loud"),
+    "simulation of an empty month": (("simulate", "safelog", "--month", "2006-05"), "2006-05"),
+    "seed that is no number": (("simulate", "safelog", "--month", MARCH, "--seed", "x"), "--seed"),
+    "guarantee of nothing": (("guarantee", "nothing"), "nothing"),
+    "guarantee with another variant": (("guarantee", "safelog", "--variant", "loud"), "loud"),
+    "guarantee with an unknown key": (("guarantee", "safelog", "--set", "treshold=5"), "treshold: unknown key"),
+    "audit of an unknown release": (("audit", "safelog-2006-03-000000000000"), "safelog-2006-03-000000000000"),
+    "withdraw of an unknown release": (("withdraw", "no-release", "--reason", "x"), "no-release"),
+    "withdraw without a reason": (("withdraw", "no-release"), "--reason"),
+    "abandon of an unknown release": (("ledger", "abandon", "no-release", "--reason", "x"), "no-release"),
+    "budget that is no number": (
+        ("ledger", "set-budget", "--epsilon", "much", "--delta", "0", "--reason", "x"),
+        "much",
+    ),
+    "forget before no month": (("forget", "--before", "March"), "'March' is not a month"),
+    "too small a log": (("synth", "10"), "1,000"),
+    "months the wrong way round": (("synth", "1000", "--first", "2006-05", "--last", "2006-03"), "2006-03"),
+    "unknown command": (("relase", "safelog"), "relase"),
+    "unknown option": (("ledger", "--jsonn"), "--jsonn"),
+}
+
+
+@pytest.fixture(scope="module")
+def bystander(prepared: Prepared, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A warehouse that no refused command may change, in a folder with files to name."""
+    folder = tmp_path_factory.mktemp("refusals")
+    (folder / "good.txt").write_text(AOL_HEADER + ROW, encoding="utf-8")
+    (folder / "map.toml").write_text("user = 1\nquery = 2\ntime = 3\nheader = false\n", encoding="utf-8")
+    (folder / "typo.toml").write_text("usr = 1\nquery = 2\ntime = 3\nheader = false\n", encoding="utf-8")
+    return Path(shutil.copytree(prepared("ingested"), folder / "warehouse", symlinks=True))
+
+
+@pytest.mark.parametrize("case", REFUSALS)
+def test_bad_input_is_one_line_and_exit_code_2_and_changes_nothing(bystander: Path, case: str) -> None:
+    words, said = REFUSALS[case]
+    before = contents(bystander)
+    answer = qlog(bystander, *(word.format(home=bystander) for word in words), cwd=bystander.parent)
+    assert said in answer.refusal
+    assert contents(bystander) == before
+    assert_whole(bystander)
+    assert qlog(bystander, "ledger", "--json").json["charges"] == []
+
+
+def test_the_installed_command_refuses_in_one_line_too(home: Path) -> None:
+    """The same through the real entry point, without the tests' fork server."""
+    done = subprocess.run(
+        [str(Path(sys.executable).with_name("qlog")), "guarantee", "safelog", "--set", "threshold=0"],
+        env={"QLOG_HOME": str(home), "PATH": "/usr/bin:/bin"},
+        cwd=home,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert "threshold" in Answer(done.returncode, done.stdout, done.stderr).refusal
+
+
+@pytest.mark.parametrize(
+    ("policy", "named"),
+    [
+        ("treshold = 5\n", "treshold: unknown key"),
+        ("[safelog]\ntreshold = 5\n", "safelog: treshold: unknown key"),
+        ("[safelog]\nthreshold = 0\n", "safelog: threshold"),
+        ('first = "2006-03"\nlast = "2006-02"\n', "last"),
+        ('first = "March"\n', "first"),
+        ("[budget]\nepsilon = 0\n", "budget: epsilon"),
+        ('[pool]\nkind = "query_list"\n', "path"),
+        ("dataset = 'Not A Name'\n", "dataset"),
+        ("dataset = \n", "not a TOML file"),
+        ("dataset = '\xff'\n", "not a TOML file"),
+    ],
+)
+def test_a_wrong_policy_file_is_an_error_that_names_file_and_key(home: Path, policy: str, named: str) -> None:
+    (home / "policy.toml").write_bytes(policy.encode("latin-1"))
+    for words in (("guarantee", "safelog"), ("ledger",), ("release", "safelog", "--month", MARCH)):
+        refusal = qlog(home, *words).refusal
+        assert "policy.toml" in refusal and named in refusal
+
+
+def test_a_policy_file_that_is_asked_for_must_exist(home: Path) -> None:
+    answer = qlog(home, "ledger", environment={"QLOG_POLICY": str(home / "none.toml")})
+    assert "none.toml: no such policy file" in answer.refusal
+
+
+# Ingesting what is not quite right -----------------------------------------------------------------------------------
+
+
+def test_a_file_of_which_too_much_is_rejected_fails_the_check_each_time_and_its_month_is_not_used(
+    home: Path, tmp_path: Path
+) -> None:
+    path = tmp_path / "poor.txt"
+    path.write_text(AOL_HEADER + ROW * 3 + "7\t\t2006-03-02 10:00:00\t\t\n", encoding="utf-8")
+    for _ in range(2):
+        refusal = qlog(make_home(home), "ingest", path, "--format", "aol").refusal
+        assert "rows_accounted_for" in refusal
+    assert "no rows of 2006-03" in qlog(home, "release", "safelog", "--month", MARCH).refusal
+    lenient = ("--set", "ingest.max_rejected_share=0.5")
+    assert qlog(home, "release", "safelog", "--month", MARCH, *lenient, "--json").json["charged"] is True
+
+
+def test_rows_outside_the_policys_months_are_taken_in_once_the_policy_is_wider(home: Path, tmp_path: Path) -> None:
+    path = tmp_path / "summer.txt"
+    path.write_text(AOL_HEADER + ROW * 9 + "7\tnews\t2006-06-02 10:00:00\t\t\n", encoding="utf-8")
+    make_home(home)
+    first = qlog(home, "ingest", path, "--format", "aol", "--json").json
+    assert first["rejected"] == {"month_outside_policy": 1} and first["months"] == {MARCH: 9}
+    make_home(home, POLICY.replace("2006-05", "2006-06"))
+    second = qlog(home, "ingest", path, "--format", "aol", "--json").json
+    assert second["months"] == {MARCH: 9, "2006-06": 1} and second["already_ingested"] == []
+
+
+EXCITE = Path(__file__).parents[2] / "shared" / "data" / "excite-small.log"
+
+
+@pytest.fixture
+def excite_log(tmp_path: Path) -> Path:
+    """A log like Excite's, with an empty query among ten rows, as one in eight of Excite's is."""
+    path = tmp_path / "excite.log"
+    rows = [f"2A9EABFB35F5B9{number:02d}\t97091600{number:02d}00\t+md+finance" for number in range(9)]
+    path.write_text("".join(row + "\n" for row in [*rows, "BED75271605EBD0C\t970916001949\t"]), encoding="latin-1")
+    return path
+
+
+@pytest.mark.parametrize("sample", ["made here", "the real one"])
+def test_an_excite_log_is_ingested_and_a_release_of_it_may_be_empty(home: Path, excite_log: Path, sample: str) -> None:
+    expected = (10, {"empty_query": 1})
+    if sample == "the real one":
+        if not EXCITE.exists():
+            pytest.skip("the Excite sample is not on this machine: ../shared/data/excite-small.log")
+        excite_log, expected = EXCITE, (4501, None)
+    answer = qlog(home, "ingest", excite_log, "--format", "excite", "--json").json
+    assert answer["read"] == expected[0] == answer["accepted"] + sum(answer["rejected"].values())
+    assert expected[1] in (None, answer["rejected"])
+    assert set(answer["months"]) == {"1997-09"}
+    # The pool of the test, because the default pool has 250,000 queries and nothing here depends on it.
+    pool = home.parent / "pool.txt"
+    pool.write_text("weather\n", encoding="utf-8")
+    settings = ("--set", "pool.kind=query_list", "--set", f"pool.path={pool}")
+    release = qlog(home, "release", "safelog", "--month", "1997-09", *settings, "--json").json
+    assert release["charged"] is True and set(release["rows"]) == {"queries", "clicks", "transitions"}
+    assert json.loads((Path(release["path"]) / "manifest.json").read_text())["month"] == "1997-09"
+
+
+# Simulations ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("variant", ["sound", "paper"])
+def test_a_simulation_is_private_free_and_repeats_with_its_seed(
+    ingested: Path, variant: str, tables: Callable[[str], dict[str, list]]
+) -> None:
+    """Six words decide a draw: the same ones give the same rows, another seed gives others."""
+    words = ("simulate", "safelog", "--month", MARCH, "--variant", variant, "--json")
+    one, again, other = (qlog(ingested, *words, "--seed", seed).json for seed in (5, 5, 6))
+    assert one["charged"] is False and one["variant"] == variant and one["seed"] == 5
+    assert (one["proven"] is None) == (variant == "paper")
+    assert one["rows"]["queries"] >= 3
+    assert tables(one["path"]) == tables(again["path"]) != tables(other["path"])
+    for facts in (one, again, other):
+        path = Path(facts["path"])
+        assert path.is_relative_to(ingested / "private" / "studies") and path.stat().st_mode & 0o077 == 0
+        assert all(file.stat().st_mode & 0o077 == 0 for file in path.iterdir())
+    assert not list((ingested / "released").iterdir())
+    assert qlog(ingested, "ledger", "--json").json["charges"] == []
+
+
+@pytest.fixture
+def tables() -> Callable[[str], dict[str, list]]:
+    return lambda path: {file.name: pq.read_table(file).to_pylist() for file in Path(path).glob("*.parquet")}
+
+
+def test_a_simulation_with_other_parameters_leaves_what_a_release_was_made_from(released: Path) -> None:
+    pointers = {path: path.read_text() for path in (released / "private").glob("*/*/current")}
+    assert qlog(released, "simulate", "safelog", "--month", MARCH, "--set", "queries_per_user=2").success
+    assert {path: path.read_text() for path in (released / "private").glob("*/*/current")} == pointers
+    assert qlog(released, "audit", "--json").json["ok"] is True
+
+
+def test_pure_epsilon_releases_pool_queries_and_listed_urls_only(ingested: Path) -> None:
+    """With delta = 0 nothing that is not public already can appear, whatever was typed."""
+    urls = ingested / "urls.txt"
+    urls.write_text("http://www.weather.example\nhttp://www.news.example\n", encoding="utf-8")
+    settings = ("--set", "delta=0", "--set", f"url_list={urls}")
+    answer = qlog(ingested, "release", "safelog", "--month", MARCH, *settings, "--json").json
+    assert answer["delta"] == 0 and answer["epsilon"] == POLICY_EPSILON
+    pool = set((ingested / "pool.txt").read_text().splitlines())
+    rows = {name: pq.read_table(Path(answer["path"]) / f"{name}.parquet").to_pylist() for name in answer["rows"]}
+    assert {row["query"] for row in rows["queries"]} <= pool and rows["queries"]
+    assert {row["url"] for row in rows["clicks"]} <= {"http://www.weather.example", "http://www.news.example"}
+    assert rows["clicks"]
