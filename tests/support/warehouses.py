@@ -1,0 +1,65 @@
+"""Warehouses prepared for tests of the door: everything materialized up to the draw, and a draw that nobody published."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from support.door import MARCH, door_at, warehouse_at
+from support.instances import MAKERS, Prepared, make_ingested
+
+from qlog_assets.chain import Chain
+from qlog_assets.engine import Engine
+from qlog_assets.ingest import assemble_raw_log
+from qlog_assets.months import Month
+from qlog_assets.settings import Policy
+
+
+def build_chain(home: Path, month: Month = MARCH, **changes: object) -> None:
+    """Materialize a month's private partitions, as the assets do; `changes` are Safelog parameters."""
+    warehouse, policy = warehouse_at(home), Policy.load(home / "policy.toml")
+    policy = policy.with_changes(safelog=policy.safelog.with_changes(**changes))
+    raw, _ = assemble_raw_log(warehouse, month, policy)
+    with Engine.open(warehouse) as engine:
+        chain = Chain(warehouse, engine)
+        cleaned, _ = chain.clean(month, raw)
+        capped, _ = chain.cap(month, cleaned, policy.safelog)
+        chain.augment(month, capped, policy)
+
+
+def make_chained(home: Path) -> None:
+    make_ingested(home)
+    build_chain(home)
+
+
+def make_drawn(home: Path) -> None:
+    make_chained(home)
+    door_at(home).draw("safelog", MARCH)
+
+
+MAKERS |= {"chained": make_chained, "drawn": make_drawn}
+
+
+@pytest.fixture
+def chained(copied: Callable[[str], Path]) -> Path:
+    """A small log ingested, and its first month ready to be drawn."""
+    return copied("chained")
+
+
+@pytest.fixture
+def drawn(copied: Callable[[str], Path]) -> Path:
+    """The same, drawn and not published."""
+    return copied("drawn")
+
+
+@pytest.fixture
+def another(prepared: Prepared, tmp_path: Path) -> Callable[[str], Path]:
+    """More copies of prepared warehouses, for tests that compare several."""
+
+    def copy(name: str) -> Path:
+        target = tmp_path / f"warehouse-{len(list(tmp_path.iterdir()))}"
+        return Path(shutil.copytree(prepared(name), target, symlinks=True))
+
+    return copy
