@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Iterator
+from pathlib import Path
 
 import dagster as dg
 from dagster._core.definitions.unresolved_asset_job_definition import UnresolvedAssetJobDefinition
 
-from qlog_assets.assets.resources import BATCHES, WarehouseResource
+from qlog_assets.assets.resources import BATCHES, PolicyResource, WarehouseResource
 from qlog_assets.drawing import MechanismEntry
-from qlog_assets.ingest import batch_of, landed_files
+from qlog_assets.ingest import batch_of, batches, is_ingested, landed_files
 from qlog_assets.privacy.errors import QlogError
 from qlog_assets.runs import EVENTS_LOGGER
 
@@ -63,7 +63,7 @@ def audit_job() -> UnresolvedAssetJobDefinition:
 
 
 def landing_sensor() -> dg.SensorDefinition:
-    """Asks for an ingest of every landing file that was not there at the last look."""
+    """Asks for an ingest of every landing file that is new and no longer grows."""
 
     @dg.sensor(
         name="landing_files",
@@ -72,25 +72,39 @@ def landing_sensor() -> dg.SensorDefinition:
         default_status=dg.DefaultSensorStatus.STOPPED,
         description="Notices new files in landing/<format>/ and ingests them. It never releases anything.",
     )
-    def landing_files(context: dg.SensorEvaluationContext, warehouse: WarehouseResource) -> dg.SensorResult:
-        seen: dict[str, list[int]] = json.loads(context.cursor or "{}")
-        requests, keys, now = [], [], dict(seen)
-        for path, format, state in changed_files(warehouse, seen):
+    def landing_files(
+        context: dg.SensorEvaluationContext, warehouse: WarehouseResource, policy: PolicyResource
+    ) -> dg.SensorResult:
+        home, chosen = warehouse.open(), policy.chosen()
+        known, seen, now, keys = batches(home), json.loads(context.cursor or "{}"), {}, []
+        for path, format in landed_files(home):
+            place, state = f"{format}/{path.name}", look_at(path)
+            before = seen.get(place, {})
+            now[place] = {"state": state, "settled": before.get("settled", False) and before["state"] == state}
+            # Somebody may still be writing it: only a file that was the same at the last look is read.
+            if before.get("state") != state or now[place]["settled"]:
+                continue
             try:
                 batch = batch_of(path, format)
             except QlogError as error:
                 context.log.warning(str(error))
                 continue
-            now[path.name] = state
-            keys.append(batch.key)
-            requests.append(dg.RunRequest(run_key=batch.key, partition_key=batch.key))
+            now[place]["settled"] = True
+            if not is_ingested(known, batch, chosen):
+                keys.append(batch.key)
         return dg.SensorResult(
-            run_requests=requests,
+            run_requests=[dg.RunRequest(run_key=key, partition_key=key) for key in keys],
             dynamic_partitions_requests=[BATCHES.build_add_request(keys)] if keys else [],
             cursor=json.dumps(now, sort_keys=True),
         )
 
     return landing_files
+
+
+def look_at(path: Path) -> list[int]:
+    """What tells that a file was changed, without reading it."""
+    facts = path.stat()
+    return [facts.st_size, facts.st_mtime_ns]
 
 
 @dg.logger({}, description="Hands events to the process that runs the job and prints nothing.")
@@ -99,12 +113,3 @@ def events_logger(context: dg.InitLoggerContext) -> logging.Logger:
     logger.setLevel(logging.DEBUG)
     logger.propagate = False
     return logger
-
-
-def changed_files(warehouse: WarehouseResource, seen: dict[str, list[int]]) -> Iterator[tuple]:
-    """Landing files that are new or have another size or time than at the last look."""
-    for path, format in landed_files(warehouse.open()):
-        facts = path.stat()
-        state = [facts.st_size, facts.st_mtime_ns]
-        if seen.get(path.name) != state:
-            yield path, format, state

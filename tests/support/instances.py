@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import fcntl
+import importlib
 import os
 from collections.abc import Callable
 from datetime import datetime, timedelta
 from pathlib import Path
 
+import dagster as dg
 import pytest
 from support.cli import qlog
 
@@ -100,3 +102,12 @@ def prepared_warehouses(factory: pytest.TempPathFactory) -> Prepared:
         return home
 
     return prepared
+
+
+def load_definitions(home: Path, patch: pytest.MonkeyPatch) -> dg.Definitions:
+    """What Dagster would load for this warehouse, in this process."""
+    patch.setenv("QLOG_HOME", str(home))
+    patch.delenv("QLOG_POLICY", raising=False)
+    module = importlib.import_module("qlog_assets.definitions")
+    definitions: dg.Definitions = importlib.reload(module).defs
+    return definitions
