@@ -36,7 +36,7 @@ CLEANED_VERSION = "1." + statement_version(
 )
 CAPPED_VERSION = "1." + statement_version("following_queries", *(f"capped_{table}" for table in CAPPED_TABLES))
 AUGMENTED_VERSION = "1." + statement_version("pool_augmented")
-ITEMS_VERSION = "1." + statement_version("chosen_items", "following_queries", *(f"held_{kind}" for kind in ITEM_KINDS))
+ITEMS_VERSION = "1." + statement_version("chosen_items", "following_queries", *(f"events_{kind}" for kind in ITEM_KINDS))
 
 
 @dataclass(frozen=True)
@@ -134,7 +134,7 @@ class Chain:
                 kind: self.engine.write(
                     "chosen_items",
                     directory / f"{kind}.parquet",
-                    held=f"held_{kind}",
+                    events=f"events_{kind}",
                     digest="digest_rows",
                     **choice,
                     **(gap if kind == "pairs" else {}),

@@ -123,14 +123,14 @@ class Engine:
         return dict(zip(columns, result.fetchone() or (), strict=True))
 
     def write(
-        self, name: str, path: Path, *, held: str | None = None, digest: str | None = None, **parameters: Any
+        self, name: str, path: Path, *, events: str | None = None, digest: str | None = None, **parameters: Any
     ) -> TableFacts:
         """Write what `sql/<name>.sql` selects to a Parquet file; `digest` names the statement of its content digest.
 
-        A statement that reads a table `held` gets it from the statement that `held` names.
+        A statement that reads a table `events` gets it from the statement that `events` names.
         """
         escaped = str(path).replace("'", "''")
-        text = statement(name) if held is None else f"WITH held AS ({statement(held)})\n{statement(name)}"
+        text = statement(name) if events is None else f"WITH events AS ({statement(events)})\n{statement(name)}"
         self.connection.execute(f"COPY ({text}) TO '{escaped}' ({PARQUET})", parameters)
         return self.facts(path.parent, [path], digest=digest)
 

@@ -1,5 +1,5 @@
--- The distinct pairs of different queries that each user typed one after the other within a session.
-SELECT DISTINCT
+-- Each time a user typed two different queries one after the other within a session.
+SELECT
     "user",
     query,
     next_query

@@ -1,0 +1,1 @@
+"""How useful a release is: measures against the log it was made from. Their results are private and never published."""

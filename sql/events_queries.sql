@@ -1,0 +1,5 @@
+-- Each search.
+SELECT
+    "user",
+    query
+FROM cleaned_queries

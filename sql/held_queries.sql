@@ -1,5 +1,0 @@
--- The distinct queries of each user.
-SELECT DISTINCT
-    "user",
-    query
-FROM cleaned_queries
