@@ -1,0 +1,94 @@
+"""A disk that fills up at any step: nothing half-written is public, the error says so, and room is all that is needed."""
+
+from __future__ import annotations
+
+import os
+import resource
+import shutil
+import subprocess
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from support.door import REFUSED, charges, in_child, leftovers, public_files, release, released_id, warehouse_at
+
+from qlog_assets import release as door_module
+from qlog_assets.release_audit import audit_warehouse
+
+pytest_plugins = ("support.warehouses",)
+pytestmark = pytest.mark.faults
+
+FULL_AT = ("charge_reserved", "tables_drawn", "draw_loaded", "personal_data_suppressed", "outputs_checked")
+SMALL_FILE_BYTES = 600
+DISK_BYTES = 24 << 20
+
+
+def _release_with(home: Path, point: str, act: Callable[[], None]) -> str:
+    door_module.on_point = lambda reached: act() if reached == point else None
+    return released_id(home)
+
+
+def _no_large_file_from(home: Path, point: str) -> str:
+    """A child's task: from a point on, no file may grow beyond a few hundred bytes."""
+    limits = (SMALL_FILE_BYTES, SMALL_FILE_BYTES)
+    return _release_with(home, point, lambda: resource.setrlimit(resource.RLIMIT_FSIZE, limits))
+
+
+def _full_disk_from(home: Path, point: str) -> str:
+    """A child's task: at a point, something else takes all that is left of the disk."""
+    return _release_with(home, point, lambda: fill(home / "ballast"))
+
+
+def fill(ballast: Path) -> None:
+    with ballast.open("wb", buffering=0) as stream:
+        for block in (1 << 20, 1 << 12, 1):
+            while True:
+                try:
+                    stream.write(b"\0" * block)
+                except OSError:
+                    break
+
+
+def assert_refused_and_nothing_public(home: Path, code: int, said: str) -> None:
+    assert code == REFUSED, said
+    assert "nothing" in said and ("could not" in said or "cannot be used" in said), said
+    assert public_files(home) == {}
+
+
+def assert_finished_at_no_new_charge(home: Path) -> None:
+    (charge,) = charges(home)
+    receipt = release(home)
+    assert (receipt.charge.release_id, receipt.charged) == (charge.release_id, False)
+    assert leftovers(home) == [] and audit_warehouse(warehouse_at(home)).ok
+
+
+@pytest.mark.parametrize("point", FULL_AT)
+def test_files_that_cannot_grow_leave_nothing_half_written_and_no_new_charge(chained: Path, point: str) -> None:
+    ended = in_child(_no_large_file_from, chained, point)
+    assert_refused_and_nothing_public(chained, ended.code, ended.answer)
+    assert_finished_at_no_new_charge(chained)
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A file system of its own with little room."""
+    mount = tmp_path / "disk"
+    mount.mkdir()
+    command = ["mount", "-t", "tmpfs", "-o", f"size={DISK_BYTES}", "tmpfs", mount]
+    if shutil.which("mount") is None or os.getuid() != 0:
+        pytest.skip("only root can mount a file system")
+    if subprocess.run(command, capture_output=True, check=False).returncode != 0:
+        pytest.skip("this machine does not let root mount a file system")
+    yield mount
+    subprocess.run(["umount", "--lazy", mount], check=True)
+
+
+@pytest.mark.parametrize("point", FULL_AT)
+def test_a_full_disk_leaves_nothing_half_written_and_no_new_charge(
+    small_disk: Path, chained: Path, point: str
+) -> None:
+    home = Path(shutil.copytree(chained, small_disk / "warehouse", ignore=shutil.ignore_patterns("dagster")))
+    ended = in_child(_full_disk_from, home, point)
+    assert_refused_and_nothing_public(home, ended.code, ended.answer)
+    (home / "ballast").unlink()
+    assert_finished_at_no_new_charge(home)
