@@ -22,6 +22,7 @@ def audit_assets() -> list[dg.AssetsDefinition]:
         deps=[asset for entry in register().values() for asset in entry.released_assets.values()],
         kinds={"python"},
         owners=OWNERS,
+        code_version="1",
         description="Verifies every release against ledger, files, inputs and run history, as `qlog audit` does. "
         "Fails on any finding.",
     )

@@ -18,7 +18,6 @@ from fractions import Fraction
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import gammaln
 
 from qlog_assets.privacy.errors import ParameterError
 
@@ -121,6 +120,9 @@ def common_unit(steps: Sequence[Fraction]) -> Fraction:
 def binomial_weights(counts: int, step: float) -> NDArray[np.float64]:
     """P[exactly j of the counts have the negative loss], j = 0..counts, by logarithms so that nothing overflows."""
     lower = np.arange(counts + 1, dtype=np.float64)
+    # Here, because it costs every process that loads the definitions a quarter of a second.
+    from scipy.special import gammaln
+
     choices = gammaln(counts + 1.0) - gammaln(lower + 1) - gammaln(counts - lower + 1)
     return np.exp(choices - lower * step - counts * math.log1p(math.exp(-step)))
 
