@@ -81,9 +81,9 @@ class Engine:
         """Name what `sql/<name>.sql` selects, to be computed where it is read."""
         self.connection.execute(f"CREATE OR REPLACE TEMP VIEW {name} AS {statement(name)}")
 
-    def statement_table(self, name: str, **parameters: Any) -> None:
-        """Compute what `sql/<name>.sql` selects and keep it under that name, for statements that read it again."""
-        self.connection.execute(f"CREATE OR REPLACE TEMP TABLE {name} AS {statement(name)}", parameters)
+    def statement_table(self, name: str, table: str | None = None, **parameters: Any) -> None:
+        """Compute what `sql/<name>.sql` selects and keep it, for statements that read it again."""
+        self.connection.execute(f"CREATE OR REPLACE TEMP TABLE {table or name} AS {statement(name)}", parameters)
 
     def numbered_view(self, name: str, files: Sequence[Path]) -> None:
         """Name one Parquet file with the column file_row_number, for statements that go back to rows by number."""
@@ -107,7 +107,8 @@ class Engine:
         return self.connection.execute(statement(name), parameters)
 
     def arrow(self, name: str, **parameters: Any) -> pa.Table:
-        return self.run(name, **parameters).to_arrow_table()
+        # Not by `run`: DuckDB would copy the rows once more and say so on standard error.
+        return self.connection.sql(statement(name), params=parameters or None).to_arrow_table()
 
     def frame(self, name: str, **parameters: Any) -> pandas.DataFrame:
         """A small answer, such as a row of counts, for the expectations."""

@@ -1,0 +1,104 @@
+"""The engine: statements from `sql/` with typed parameters, files with quotes in their names, limits that hold."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+
+import duckdb
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from qlog_assets.engine import Engine, statement, statement_version
+from qlog_assets.resources import resource_dir
+from qlog_assets.settings import Settings
+from qlog_assets.warehouse import Warehouse, file_checksum
+
+STATEMENTS = sorted(path.stem for path in resource_dir("sql").glob("*.sql"))
+
+
+@pytest.fixture
+def warehouse(tmp_path: Path) -> Warehouse:
+    return Warehouse(Settings(home=tmp_path / "it's a warehouse", memory_limit_mb=256, threads=1)).make()
+
+
+@pytest.fixture
+def engine(warehouse: Warehouse) -> Iterator[Engine]:
+    with Engine.open(warehouse) as engine:
+        yield engine
+
+
+def counted(engine: Engine, folder: Path, rows: int = 3) -> Path:
+    path = folder / "o'clock.parquet"
+    table = pa.table({"users": pa.array(range(rows), pa.int64()), "in_pool": [True] * rows, "query": ["q"] * rows})
+    pq.write_table(table, path)
+    return path
+
+
+@pytest.mark.parametrize("name", STATEMENTS)
+def test_every_statement_is_one_statement_that_says_what_it_is_for(name: str) -> None:
+    text = statement(name)
+    assert text.startswith("-- ")
+    assert len(duckdb.connect().extract_statements(text)) == 1
+
+
+def test_statements_read_files_whatever_their_names(engine: Engine, warehouse: Warehouse) -> None:
+    path = counted(engine, warehouse.private)
+    engine.numbered_view("pool_augmented", [path])
+    assert engine.arrays("query_counts")["users"].tolist() == [0, 1, 2]
+    engine.view("pool", [path, path])
+    assert engine.connection.execute("SELECT count(*) FROM pool").fetchall() == [(6,)]
+
+
+def test_parameters_are_values_and_never_text_of_the_statement(engine: Engine, warehouse: Warehouse) -> None:
+    for name in ("cleaned_queries", "cleaned_clicks"):
+        pq.write_table(
+            pa.table({"user": ["u"], "query": ["q"], "time": pa.array([0], pa.timestamp("us"))}),
+            path := warehouse.private / f"{name}.parquet",
+        )
+        engine.view(name, [path])
+    hostile = "3); DROP VIEW cleaned_queries; --"
+    with pytest.raises(duckdb.Error):
+        engine.run("capped_queries", queries_per_user=hostile).fetchall()
+    assert engine.run("capped_queries", queries_per_user=1).fetchall() == [("u", "q")]
+
+
+def test_what_is_written_has_its_rows_and_checksums_told(engine: Engine, warehouse: Warehouse) -> None:
+    engine.numbered_view("pool_augmented", [counted(engine, warehouse.private, 5)])
+    target = warehouse.private / "it's written.parquet"
+    facts = engine.write("query_counts", target)
+    assert facts.rows == 5 and facts.files == {target.name: file_checksum(target)} and facts.content_digest is None
+    assert pq.read_schema(target).field("users").type == pa.int64()
+
+
+def test_the_limits_of_the_settings_are_the_databases(engine: Engine, warehouse: Warehouse) -> None:
+    def setting(name: str) -> str:
+        return str(engine.connection.execute(f"SELECT current_setting('{name}')").fetchall()[0][0])
+
+    assert setting("threads") == "1" and setting("memory_limit").startswith("244")
+    assert Path(setting("temp_directory")).is_relative_to(warehouse.spill)
+    assert setting("autoinstall_known_extensions").lower() == "false"
+
+
+def test_nothing_is_ever_fetched_from_elsewhere(engine: Engine) -> None:
+    with pytest.raises(duckdb.Error):
+        engine.connection.execute("SELECT * FROM read_parquet('http://localhost:9/none.parquet')")
+
+
+def test_an_answer_comes_without_a_word_on_standard_error(engine: Engine, warehouse: Warehouse) -> None:
+    """A warning would be a second line where a command promises one."""
+    engine.numbered_view("pool_augmented", [counted(engine, warehouse.private)])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert engine.arrow("query_counts").num_rows == 3
+        assert engine.frame("query_counts").shape == (3, 2)
+        with engine.table("chosen", pa.table({"position": [0], "file_row": [1]})):
+            assert engine.arrow("chosen_queries").num_rows == 1
+
+
+def test_a_statements_change_is_a_new_code_version() -> None:
+    assert statement_version("capped_queries") != statement_version("capped_clicks")
+    assert statement_version("capped_queries", "capped_clicks") != statement_version("capped_clicks", "capped_queries")
+    assert len(statement_version("capped_queries")) == 10
