@@ -68,7 +68,9 @@ def dagster_instance(warehouse: Warehouse) -> Iterator[dg.DagsterInstance]:
 def run(warehouse: Warehouse, work: Work, tell: Callable[[str], None] = lambda step: None) -> str:
     """Run a job for a partition; returns the run's id. A failure is one line that says why."""
     import dagster as dg
+    import duckdb
     from dagster._core.errors import DagsterAssetCheckFailedError
+    from sqlalchemy.exc import OperationalError
 
     from qlog_assets.definitions import defs
 
@@ -83,6 +85,12 @@ def run(warehouse: Warehouse, work: Work, tell: Callable[[str], None] = lambda s
             ) from None
         except DagsterAssetCheckFailedError:
             raise RunFailedError("; ".join(failed_checks) or "a blocking check failed") from None
+        except (OSError, OperationalError, duckdb.IOException, duckdb.OutOfMemoryException) as error:
+            # A full disk, a database that cannot be written, too little memory: these texts name files, never values.
+            reason = str(getattr(error, "orig", None) or error).strip().splitlines()
+            raise RunFailedError(
+                f"the machine could not finish the run ({reason[0] if reason else type(error).__name__}): run it again"
+            ) from error
         return str(result.run_id)
 
 

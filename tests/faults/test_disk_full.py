@@ -1,4 +1,4 @@
-"""A disk that fills up at any step: nothing half-written is public, the error says so, and room is all that is needed."""
+"""A disk that fills up at any step: nothing half-written is public, the error says so, and room is all it takes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from support.door import REFUSED, charges, in_child, leftovers, public_files, release, released_id, warehouse_at
+from support.cli import qlog
+from support.door import MARCH, REFUSED, charges, in_child, leftovers, public_files, release, released_id, warehouse_at
 
 from qlog_assets import release as door_module
 from qlog_assets.release_audit import audit_warehouse
@@ -84,11 +85,26 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
 
 
 @pytest.mark.parametrize("point", FULL_AT)
-def test_a_full_disk_leaves_nothing_half_written_and_no_new_charge(
-    small_disk: Path, chained: Path, point: str
-) -> None:
+def test_a_full_disk_leaves_nothing_half_written_and_no_new_charge(small_disk: Path, chained: Path, point: str) -> None:
     home = Path(shutil.copytree(chained, small_disk / "warehouse", ignore=shutil.ignore_patterns("dagster")))
     ended = in_child(_full_disk_from, home, point)
     assert_refused_and_nothing_public(home, ended.code, ended.answer)
     (home / "ballast").unlink()
     assert_finished_at_no_new_charge(home)
+
+
+@pytest.mark.parametrize("room", [0, 200_000, 400_000])
+def test_a_whole_run_on_a_full_disk_is_refused_in_one_line_and_can_be_run_again(
+    small_disk: Path, ingested: Path, room: int
+) -> None:
+    """The ledger, Dagster's own history or a partition finds no room first: it is one line all the same."""
+    home = Path(shutil.copytree(ingested, small_disk / "warehouse"))
+    fill(home / "ballast")
+    os.truncate(home / "ballast", (home / "ballast").stat().st_size - room)
+    refusal = qlog(home, "release", "safelog", "--month", MARCH).refusal
+    assert "disk" in refusal or "No space left" in refusal
+    assert public_files(home) == {}
+    (home / "ballast").unlink()
+    assert qlog(home, "release", "safelog", "--month", MARCH, "--json").json["rows"]
+    assert len(charges(home)) == 1 and leftovers(home) == []
+    assert qlog(home, "audit").code == 0

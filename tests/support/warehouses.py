@@ -1,4 +1,4 @@
-"""Warehouses prepared for tests of the door: everything materialized up to the draw, and a draw that nobody published."""
+"""Warehouses prepared for tests of the door: all materialized up to the draw, and a draw that nobody published."""
 
 from __future__ import annotations
 
