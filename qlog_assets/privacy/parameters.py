@@ -14,7 +14,6 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSeriali
 
 from qlog_assets.privacy.errors import ParameterError
 
-
 # Nobody means a scale or a probability beyond these powers of ten, and one of a billion digits would take for ever.
 LARGEST_POWER = 60
 

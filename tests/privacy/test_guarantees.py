@@ -246,7 +246,7 @@ def test_the_scale_of_the_session_papers_formula_turns_too() -> None:
 
 
 def test_a_part_switched_off_costs_nothing_and_disappears() -> None:
-    parameters = SafelogParameters()
+    parameters = SafelogParameters(queries_per_user=10, selection_scale=10)
     names = [part.name for part in guarantee("safelog", "sound", parameters).parts]
     assert names == ["queries", "clicks", "transitions"]
     for off in ("click_scale", "transition_scale"):
@@ -263,7 +263,7 @@ def test_a_part_switched_off_costs_nothing_and_disappears() -> None:
 
 
 def test_pure_safelog_has_no_delta_and_no_stability_threshold() -> None:
-    promise = guarantee("safelog", "sound", SafelogParameters(delta=0))
+    promise = guarantee("safelog", "sound", SafelogParameters(delta=0, threshold=100))
     assert promise.proven is not None
     assert promise.proven.delta == 0
     assert promise.thresholds == {"queries_in_pool": 100}

@@ -10,7 +10,7 @@ from typing import Any
 
 import jsonschema
 import pytest
-from support.releases import POOL, Release
+from support.releases import PARAMETERS, POOL, Release
 
 from qlog_assets.privacy.errors import QlogError
 from qlog_assets.privacy.guarantees import guarantee
@@ -53,7 +53,7 @@ def test_the_same_facts_give_the_same_bytes(make_release: Callable[..., Release]
 
 
 def test_it_tells_the_guarantee_in_numbers_and_words(release: Release) -> None:
-    promise = guarantee("safelog", "sound", SafelogParameters())
+    promise = guarantee("safelog", "sound", SafelogParameters(**PARAMETERS))
     facts = release.manifest["guarantee"]
     assert promise.proven is not None
     assert (facts["epsilon"], facts["delta"]) == (float(promise.proven.epsilon), float(promise.proven.delta))

@@ -38,6 +38,17 @@ class Release:
     tables: dict[str, pa.Table]
 
 
+PARAMETERS = {
+    "queries_per_user": 10,
+    "clicks_per_user": 10,
+    "selection_scale": 10,
+    "click_scale": 20,
+    "transition_scale": 18,
+    "threshold": 100,
+}
+"""What the example release was drawn with, whatever the defaults are."""
+
+
 def as_table(name: str, rows: list[tuple[Any, ...]]) -> pa.Table:
     schema = LAYOUTS[name].schema
     columns = list(zip(*rows, strict=True)) or [()] * len(schema)
@@ -52,7 +63,7 @@ def write_release(
     **facts: Any,
 ) -> Release:
     """Write the tables of a release and build its manifest; parameters, rows and facts can be changed."""
-    chosen = SafelogParameters(**(parameters or {}))
+    chosen = SafelogParameters(**{**PARAMETERS, **(parameters or {})})
     tables = {name: as_table(name, content) for name, content in (ROWS if rows is None else rows).items()}
     entries = [
         ManifestTable(
