@@ -225,7 +225,15 @@ def register_accounts() -> None:
     register(app)
 
 
+def register_studies() -> None:
+    """The researcher's commands: study, plan."""
+    from qlog_assets.cli_studies import register
+
+    register(app, parsed)
+
+
 register_accounts()
+register_studies()
 
 
 def main() -> None:

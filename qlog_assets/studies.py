@@ -6,7 +6,7 @@ Nothing here is publishable: the noise can be computed again from its seed, and 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -135,14 +135,21 @@ def _paper_transitions(
 
 
 def store_study(
-    warehouse: Warehouse, name: str, run_id: str, facts: dict[str, Any], tables: dict[str, pa.Table]
+    warehouse: Warehouse,
+    name: str,
+    run_id: str,
+    facts: dict[str, Any],
+    tables: dict[str, pa.Table],
+    pictures: Mapping[str, bytes] | None = None,
 ) -> dict[str, Any]:
-    """Write a study's tables and facts, whole, under private/studies."""
+    """Write a study's tables, facts and pictures, whole, under private/studies."""
     target = warehouse.studies / f"{name}-{run_id[:8]}"
     facts = {**facts, "path": str(target)}
     with temporary_directory(warehouse.studies) as scratch:
         for table_name, table in tables.items():
             pq.write_table(table, scratch / f"{table_name}.parquet")
+        for file_name, content in (pictures or {}).items():
+            (scratch / file_name).write_bytes(content)
         (scratch / "study.json").write_text(canonical_json(facts), encoding="utf-8")
         seal(scratch)
         scratch.rename(target)

@@ -1,10 +1,12 @@
--- How many users hold each item of a table of contributions. Items are numbered in no particular order.
+-- How many users hold each item of a table of contributions. Numbered by text, so that a seeded draw can be repeated;
+-- nothing that is drawn depends on the numbers.
 SELECT
-    *,
-    row_number() OVER () - 1 AS item_id
+    * EXCLUDE (item_text),
+    row_number() OVER (ORDER BY item_text) - 1 AS item_id
 FROM (
     SELECT
         * EXCLUDE ("user"),
+        concat_ws(chr(10), *COLUMNS(* EXCLUDE ("user"))) AS item_text,
         count(*)::BIGINT AS held_by
     FROM contributions
     GROUP BY ALL

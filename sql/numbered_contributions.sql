@@ -2,7 +2,7 @@
 WITH numbered_users AS (
     SELECT
         "user",
-        row_number() OVER () - 1 AS user_id
+        row_number() OVER (ORDER BY "user") - 1 AS user_id
     FROM (SELECT DISTINCT "user" FROM contributions)
 )
 

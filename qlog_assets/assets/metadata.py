@@ -43,7 +43,9 @@ def receipt_metadata(receipt: Receipt, ledger: Ledger, started: float) -> dict[s
         "seconds": round(time.monotonic() - started, 3),
     }
     facts |= {f"parameter {name}": str(value) for name, value in charge.parameters.items()}
-    facts |= {f"threshold {name}": value for name, value in (receipt.thresholds or receipt.guarantee.thresholds).items()}
+    facts |= {
+        f"threshold {name}": value for name, value in (receipt.thresholds or receipt.guarantee.thresholds).items()
+    }
     return facts
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 
 def fill_cache(counts: np.ndarray, sizes: np.ndarray, capacity: float) -> np.ndarray:
-    """The words to keep, as positions: by count over size, as long as they fit; words that do not fit are passed over."""
+    """The words to keep, as positions: by count over size, as long as they fit; a word that does not fit is passed."""
     worth = np.lexsort((np.arange(len(counts)), -np.asarray(counts) / sizes))
     kept, used = [], 0.0
     for word in worth:

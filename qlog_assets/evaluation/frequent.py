@@ -20,21 +20,21 @@ class Truth:
 
 @dataclass(frozen=True)
 class FrequentItems:
-    """How one release compares with the truth. Shares of nothing are 0, errors of nothing are NaN."""
+    """How one release compares with the truth. What only printed items have is None where nothing is printed."""
 
     released: int
     inaccuracy: int
-    """Items of at least τ + ζ users that are missing, and items of at most τ - ζ users that are printed (Götz et al.)."""
-    precision: float
+    """Items of at least τ + ζ users that are missing, and items of at most τ - ζ users that are printed."""
+    precision: float | None
     """The share of printed items that are frequent, f ≥ τ."""
     recall: float
     """The share of frequent items that are printed."""
     impressions_share: float
     """The share of all events that belong to printed items."""
     distinct_share: float
-    count_error: float
+    count_error: float | None
     """The median of |printed count - true users| over printed items."""
-    relative_error: float
+    relative_error: float | None
 
 
 def compare(truth: Truth, items: np.ndarray, counts: np.ndarray, frequent: int, slack: int) -> FrequentItems:
@@ -49,12 +49,12 @@ def compare(truth: Truth, items: np.ndarray, counts: np.ndarray, frequent: int, 
     return FrequentItems(
         released=len(items),
         inaccuracy=int(wrong.sum()),
-        precision=share(both, len(items)),
+        precision=share(both, len(items)) if len(items) else None,
         recall=share(both, int(is_frequent.sum())),
         impressions_share=share(int(truth.events[items].sum()), int(truth.events.sum())),
         distinct_share=share(len(items), len(users)),
-        count_error=float(np.median(errors)) if len(items) else float("nan"),
-        relative_error=float(np.median(errors / users[items])) if len(items) else float("nan"),
+        count_error=float(np.median(errors)) if len(items) else None,
+        relative_error=float(np.median(errors / users[items])) if len(items) else None,
     )
 
 
