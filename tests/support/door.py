@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import sys
 import tempfile
 import traceback
 from collections.abc import Callable, Mapping
@@ -143,3 +144,32 @@ def die_releasing(home: Path, point: str) -> str:
     """A child's task: release March and die on the way."""
     die_at(point)
     return released_id(home)
+
+
+# Dagster ------------------------------------------------------------------------------------------------------------
+
+
+def materialize(home: Path, *assets: str, month: Month | None = MARCH) -> Ended:
+    """`dagster asset materialize` in a process of its own; the answer is what it printed."""
+    partition = [] if month is None else ["--partition", str(month)]
+    select = ["--select", ",".join(assets)]
+    command = ["dagster", "asset", "materialize", *select, *partition, "-m", "qlog_assets.definitions"]
+    with tempfile.TemporaryDirectory() as folder:
+        output = Path(folder) / "output"
+        process = context().Process(target=_run_dagster, args=(command, home, str(output)))
+        process.start()
+        process.join(LONGEST_SECONDS)
+        assert process.exitcode is not None, f"{' '.join(command)} took more than {LONGEST_SECONDS} s"
+        return Ended(process.exitcode, output.read_text(encoding="utf-8"))
+
+
+def _run_dagster(command: list[str], home: Path, output: str) -> None:
+    warehouse = warehouse_at(home)
+    os.environ |= {"QLOG_HOME": str(home), "DAGSTER_HOME": str(warehouse.dagster)}
+    descriptor = os.open(output, os.O_WRONLY | os.O_CREAT, 0o600)
+    os.dup2(descriptor, 1)
+    os.dup2(descriptor, 2)
+    sys.argv = command
+    from dagster._cli import main
+
+    main()
