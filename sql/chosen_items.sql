@@ -9,4 +9,4 @@ FROM (
     FROM events
 )
 QUALIFY
-    row_number() OVER (PARTITION BY "user" ORDER BY md5_number_lower($key || row_text), row_text) <= $items_per_user
+    row_number() OVER (PARTITION BY "user" ORDER BY md5_number($key || row_text) >> 64, row_text) <= $items_per_user
