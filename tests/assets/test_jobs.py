@@ -142,4 +142,3 @@ def test_the_schedule_asks_for_the_month_that_ended_and_after_the_policys_last_f
     )
     (request,) = schedule.evaluate_tick(context).run_requests or []
     assert request.partition_key == month
-
