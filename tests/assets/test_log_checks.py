@@ -29,7 +29,7 @@ RAW_DAMAGE = {
 CLEANED_DAMAGE = {
     "a text that was never normalised": 'SELECT "user", upper(query) AS query, "time" FROM good',
     "a search of another month": 'SELECT "user", query, TIMESTAMP \'2006-02-28 23:59:59\' AS "time" FROM good',
-    "a search without a query": 'SELECT "user", \'-\' AS query, "time" FROM good',
+    "a search without a query": 'SELECT "user", \'\' AS query, "time" FROM good',
     "a user column too many": 'SELECT "user", "user" AS who, query, "time" FROM good',
 }
 
