@@ -5,6 +5,7 @@ from __future__ import annotations
 import dagster as dg
 
 from qlog_assets.assets.audit import audit_assets
+from qlog_assets.assets.baselines import baseline_assets
 from qlog_assets.assets.jobs import (
     audit_job,
     events_logger,
@@ -23,7 +24,13 @@ from qlog_assets.settings import Policy, Settings
 
 policy = Policy.load(Settings.from_environment().policy_file)
 months = month_partitions(policy)
-parts = [*log_assets(months), *safelog_assets(months), *zealous_assets(months), *audit_assets()]
+parts = [
+    *log_assets(months),
+    *safelog_assets(months),
+    *zealous_assets(months),
+    *baseline_assets(months),
+    *audit_assets(),
+]
 releases = {entry: release_job(entry) for entry in register().values()}
 
 defs = dg.Definitions(

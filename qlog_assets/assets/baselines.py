@@ -12,6 +12,9 @@ from qlog_assets.assets.resources import WarehouseResource, month_of
 from qlog_assets.studies_baselines import simulate_baselines
 
 
+BASELINES_VERSION = "1"
+
+
 class BaselineConfig(dg.Config):
     """How many users, or events, an item must have."""
 
@@ -27,6 +30,7 @@ def baseline_assets(months: dg.PartitionsDefinition) -> list[dg.AssetsDefinition
         deps=["raw_log"],
         kinds={"numpy", "parquet"},
         owners=OWNERS,
+        code_version=BASELINES_VERSION,
         description="Queries by three k-anonymity methods, with exact counts. No (ε, δ) holds for any of them: k - 1 "
         "fake accounts reveal whether a user typed a query. Private, never published.",
     )
