@@ -14,6 +14,7 @@ from qlog_assets.ingest import link_or_copy
 from qlog_assets.ledger import Ledger
 from qlog_assets.months import Month
 from qlog_assets.privacy.errors import QlogError
+from qlog_assets.scratch import make_private
 from qlog_assets.settings import Policy
 from qlog_assets.sources.pools import PoolSpec, PublicList, ReleasedPool, load_pool, load_url_list
 from qlog_assets.warehouse import Partition, TableFacts, Warehouse, describe, file_checksum
@@ -81,4 +82,6 @@ def keep(chain: Chain, asset: str, table: str, loaded: PublicList) -> Partition:
 
 def cache_of(warehouse: Warehouse) -> Path:
     """Where loaded lists are kept, named by what made them."""
-    return warehouse.private / "public_lists"
+    folder = warehouse.private / "public_lists"
+    make_private(folder)
+    return folder

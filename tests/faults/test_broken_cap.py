@@ -18,7 +18,7 @@ from support.tampering import break_the_cap
 from qlog_assets.release_audit import audit_warehouse
 from qlog_assets.runs import dagster_instance
 
-pytest_plugins = ("support.warehouses",)
+pytest_plugins = ("support.warehouse_fixtures",)
 pytestmark = pytest.mark.faults
 
 LIMITS = "capped_log breaks the contribution limits (capped_log: "

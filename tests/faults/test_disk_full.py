@@ -16,7 +16,7 @@ from support.door import MARCH, REFUSED, charges, in_child, leftovers, public_fi
 from qlog_assets import release as door_module
 from qlog_assets.release_audit import audit_warehouse
 
-pytest_plugins = ("support.warehouses",)
+pytest_plugins = ("support.warehouse_fixtures",)
 pytestmark = pytest.mark.faults
 
 FULL_AT = ("charge_reserved", "tables_drawn", "draw_loaded", "personal_data_suppressed", "outputs_checked")

@@ -28,7 +28,7 @@ from qlog_assets.release import DRAW_POINTS, PUBLISH_POINTS, WITHDRAW_POINTS
 from qlog_assets.release_audit import audit_warehouse
 from qlog_assets.retention import FORGET_POINTS, forget_before
 
-pytest_plugins = ("support.warehouses",)
+pytest_plugins = ("support.warehouse_fixtures",)
 pytestmark = pytest.mark.faults
 
 

@@ -25,7 +25,7 @@ from support.warehouses import build_chain
 from qlog_assets import scratch
 from qlog_assets.release_audit import audit_warehouse
 
-pytest_plugins = ("support.warehouses",)
+pytest_plugins = ("support.warehouse_fixtures",)
 pytestmark = pytest.mark.faults
 
 

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import shutil
-from collections.abc import Callable
 from pathlib import Path
 
-import pytest
 from support.door import MARCH, door_at, warehouse_at
-from support.instances import MAKERS, Prepared, make_ingested
+from support.instances import MAKERS, make_ingested
 
 from qlog_assets.chain import Chain
 from qlog_assets.engine import Engine
@@ -40,26 +37,3 @@ def make_drawn(home: Path) -> None:
 
 
 MAKERS |= {"chained": make_chained, "drawn": make_drawn}
-
-
-@pytest.fixture
-def chained(copied: Callable[[str], Path]) -> Path:
-    """A small log ingested, and its first month ready to be drawn."""
-    return copied("chained")
-
-
-@pytest.fixture
-def drawn(copied: Callable[[str], Path]) -> Path:
-    """The same, drawn and not published."""
-    return copied("drawn")
-
-
-@pytest.fixture
-def another(prepared: Prepared, tmp_path: Path) -> Callable[[str], Path]:
-    """More copies of prepared warehouses, for tests that compare several."""
-
-    def copy(name: str) -> Path:
-        target = tmp_path / f"warehouse-{len(list(tmp_path.iterdir()))}"
-        return Path(shutil.copytree(prepared(name), target, symlinks=True))
-
-    return copy
