@@ -217,6 +217,18 @@ def audit_mechanism(
         raise typer.Exit(1)
 
 
+@app.command()
+def ui(
+    host: Annotated[str, typer.Option(help="Who may look: this machine alone, unless told otherwise")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(help="Where the page is served", min=1, max=65535)] = 3000,
+) -> None:
+    """Dagster's web UI with its daemon, so that schedules and sensors work, on this warehouse."""
+    from qlog_assets.runs import serve_ui
+
+    warehouse, _ = opened()
+    serve_ui(warehouse, host, port, console.print)
+
+
 def register_accounts() -> None:
     """The commands about money and memory: ledger, audit, withdraw, forget."""
     from qlog_assets.cli_accounts import ledger_app, register

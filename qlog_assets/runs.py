@@ -8,10 +8,12 @@ from __future__ import annotations
 import logging
 import multiprocessing
 import os
+import socket
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from qlog_assets.privacy.errors import QlogError
 from qlog_assets.warehouse import Warehouse
@@ -63,6 +65,22 @@ def dagster_instance(warehouse: Warehouse) -> Iterator[dg.DagsterInstance]:
     prepare_instance(warehouse)
     with dg.DagsterInstance.get() as instance:
         yield instance
+
+
+def serve_ui(warehouse: Warehouse, host: str, port: int, tell: Callable[[str], None]) -> NoReturn:
+    """Become Dagster's web server and daemon on the warehouse's instance."""
+    with socket.socket() as trial:
+        trial.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            trial.bind((host, port))
+        except OSError as error:
+            raise QlogError(f"cannot serve on {host}:{port} ({error.strerror}): choose another --port") from None
+    prepare_instance(warehouse)
+    tell(f"http://{host}:{port} shows {warehouse.home}; control-C ends it")
+    sys.stdout.flush()
+    # `dagster dev` recommends another tool in a warning; the definitions are loaded by name, from any directory.
+    command = [sys.executable, "-W", "ignore", "-m", "dagster", "dev", "-m", "qlog_assets.definitions"]
+    os.execv(sys.executable, [*command, "--host", host, "--port", str(port)])
 
 
 def run(warehouse: Warehouse, work: Work, tell: Callable[[str], None] = lambda step: None) -> str:
