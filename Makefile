@@ -10,7 +10,7 @@ PEERS := .cache/peers
 export PYTHONDONTWRITEBYTECODE :=
 export GX_ANALYTICS_ENABLED := false
 
-.PHONY: help demo ui test test-rest test-all lint bench bench-noise docs pins clean
+.PHONY: help demo ui test test-rest test-all lint bench bench-noise bench-peers docs pins clean
 
 help: ## What can be made
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -49,6 +49,9 @@ lint: $(VENV)/.installed-dev ## ruff and mypy
 
 bench-noise: $(VENV)/.installed $(PEERS)/.installed ## Noise draws a second beside OpenDP, python-dp and numpy
 	$(PEERS)/bin/python -m benchmarks.noise
+
+bench-peers: $(VENV)/.installed $(PEERS)/.installed ## Queries released of one log beside OpenDP and PipelineDP
+	$(BIN)/python -m benchmarks.peers
 
 $(PEERS)/.installed: benchmarks/requirements-peers.txt
 	test -x $(PEERS)/bin/python || $(PYTHON) -m venv $(PEERS)

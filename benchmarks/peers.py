@@ -66,12 +66,32 @@ def compare(rows: int, users: int, draws: int) -> Iterator[dict[str, Any]]:
                 for method in methods:
                     lines[method].append(draw_ours(method, per_user, draw, contributions))
             for method, drawn in lines.items():
-                yield line("qlog", method, per_user, drawn)
+                at = {"threshold": sound_threshold()} if method == "sound" else {}
+                yield line("qlog", method, per_user, drawn, **at, **(expected_at(folder, **at) if at else {}))
         for library in ("opendp", "pipeline_dp"):
             yield from ask_peer(library, folder)
 
 
 WEIGHTED = ("weighted_gaussian", "sips")
+
+
+def sound_threshold() -> int:
+    from qlog_assets.privacy.guarantees import guarantee
+    from qlog_assets.privacy.parameters_others import ZealousParameters
+
+    chosen = ZealousParameters(items_per_user=SMALL, kinds=("queries",), epsilon=EPSILON, delta=DELTA)
+    return guarantee("zealous", "sound", chosen).thresholds["queries"]
+
+
+def expected_at(folder: str, threshold: int) -> dict[str, float]:
+    """How many items noise of the papers' scale lifts to a threshold on average: exact, whoever draws the noise."""
+    decay, totals = np.exp(-float(EPSILON) / SMALL), []
+    for path in Path(folder).glob("counts-*.npy"):
+        missing = threshold - np.load(path)
+        reached = decay ** np.maximum(missing, 0) / (1 + decay)
+        surely = 1 - decay ** np.maximum(1 - missing, 0) / (1 + decay)
+        totals.append(np.where(missing > 0, reached, surely).sum())
+    return {"expected": round(float(np.mean(totals)), 1)}
 
 
 def contribute(engine: Any, per_user: int, draw: int) -> dict[str, np.ndarray]:
@@ -143,10 +163,10 @@ def ask_peer(library: str, folder: str) -> Iterator[dict[str, Any]]:
 
 def run_peer(library: str, folder: str) -> list[dict[str, Any]]:
     counts = [np.load(path) for path in sorted(Path(folder).glob("counts-*.npy"))]
-    return opendp(counts) if library == "opendp" else pipeline_dp(counts)
+    return opendp(counts, folder) if library == "opendp" else pipeline_dp(counts)
 
 
-def opendp(counts: list[np.ndarray]) -> list[dict[str, Any]]:
+def opendp(counts: list[np.ndarray], folder: str) -> list[dict[str, Any]]:
     """Laplace counts above a threshold: the least that OpenDP's own map accepts, and the least that really keeps δ.
 
     The two differ. OpenDP 0.16 prints noisy counts that equal the threshold and prices those above it: the line
@@ -178,7 +198,8 @@ def opendp(counts: list[np.ndarray]) -> list[dict[str, Any]]:
             items = {int(item): int(held[item]) for item in np.flatnonzero(held > threshold // 3)}
             started = time.perf_counter()
             drawn.append((len(measurement(items)), float("nan"), time.perf_counter() - started))
-        lines.append(line("OpenDP", label, SMALL, drawn, threshold=threshold, leak=leak))
+        expected = expected_at(folder, threshold)
+        lines.append(line("OpenDP", label, SMALL, drawn, threshold=threshold, leak=leak, **expected))
     return lines
 
 
@@ -186,43 +207,47 @@ def pipeline_dp(counts: list[np.ndarray]) -> list[dict[str, Any]]:
     """Its partition selection with counts of users; the budget is split between the two by its accountant."""
     import pipeline_dp as pipeline  # type: ignore[import-not-found, unused-ignore]
 
-    held = counts[0]
-    listed = np.flatnonzero(held >= 2)
-    rows = [(int(user), int(item)) for item in listed for user in range(held[item])]
-    accountant = pipeline.NaiveBudgetAccountant(total_epsilon=float(EPSILON), total_delta=float(DELTA))
-    engine = pipeline.DPEngine(accountant, pipeline.LocalBackend())
-    parameters = pipeline.AggregateParams(
-        metrics=[pipeline.Metrics.PRIVACY_ID_COUNT],
-        noise_kind=pipeline.NoiseKind.GAUSSIAN,
-        max_partitions_contributed=SMALL,
-        max_contributions_per_partition=1,
-        # Contributions are bounded already; users are numbered per item here, so it must not bound them again.
-        contribution_bounds_already_enforced=True,
-    )
-    extractors = pipeline.DataExtractors(partition_extractor=lambda row: row[1], value_extractor=lambda row: 0)
-    started = time.perf_counter()
-    result = engine.aggregate(rows, parameters, extractors)
-    accountant.compute_budgets()
-    released = sum(1 for _ in result)
-    seconds = time.perf_counter() - started
-    return [line("PipelineDP", "Gaussian counts, its selection", SMALL, [(released, float("nan"), seconds)])]
+    drawn = []
+    for held in counts:
+        listed = np.flatnonzero(held >= 2)
+        rows = [(0, int(item)) for item in listed for _ in range(held[item])]
+        accountant = pipeline.NaiveBudgetAccountant(total_epsilon=float(EPSILON), total_delta=float(DELTA))
+        engine = pipeline.DPEngine(accountant, pipeline.LocalBackend())
+        parameters = pipeline.AggregateParams(
+            metrics=[pipeline.Metrics.COUNT],
+            noise_kind=pipeline.NoiseKind.LAPLACE,
+            max_partitions_contributed=SMALL,
+            max_contributions_per_partition=1,
+            # One row a user and item, at most d a user: there is nothing left to bound.
+            contribution_bounds_already_enforced=True,
+        )
+        extractors = pipeline.DataExtractors(partition_extractor=lambda row: row[1], value_extractor=lambda row: 0)
+        started = time.perf_counter()
+        result = engine.aggregate(rows, parameters, extractors)
+        accountant.compute_budgets()
+        released = sum(1 for _ in result)
+        drawn.append((released, float("nan"), time.perf_counter() - started))
+    return [line("PipelineDP", "its selection, Laplace counts", SMALL, drawn)]
 
 
 # Telling --------------------------------------------------------------------------------------------------------------
 
 
 def as_table(results: list[dict[str, Any]]) -> str:
-    lines = ["| library | method | d | released | median count error | seconds |", "|---|---|---|---|---|---|"]
+    lines = [
+        "| library | method | d | released | expected | median count error | seconds |",
+        "|---|---|---|---|---|---|---|",
+    ]
     for result in results:
         if "missing" in result:
-            lines.append(f"| {result['library']} | not run: {result['missing']} | | | | |")
+            lines.append(f"| {result['library']} | not run: {result['missing']} | | | | | |")
             continue
         spread = "" if result["spread"] is None else f" ± {result['spread']:g}"
         error = "" if result["median_error"] is None else f"{result['median_error']:g}"
         at = f" ({result['threshold']})" if "threshold" in result else ""
         lines.append(
             f"| {result['library']} | {result['method']}{at} | {result['items_per_user']} "
-            f"| {result['released']:g}{spread} | {error} | {result['seconds']:g} |"
+            f"| {result['released']:g}{spread} | {result.get('expected', '')} | {error} | {result['seconds']:g} |"
         )
     return "\n".join(lines)
 
@@ -234,8 +259,11 @@ def verdict(results: list[dict[str, Any]]) -> str:
     words = [f"modern {'keeps' if good else 'MISSES'} ≥ {LEAST_MODERN:,} queries at a median error ≤ {WORST_ERROR}"]
     kept = by_method.get(("OpenDP", "threshold that keeps δ"))
     if kept is not None:
-        ours = by_method["qlog", "sound"]["released"]
-        words.append(f"sound releases {ours:g} where OpenDP, kept to the same δ, releases {kept['released']:g}")
+        ours = by_method["qlog", "sound"]
+        words.append(
+            f"sound releases {ours['released']:g} (expected {ours['expected']:g}) where OpenDP, kept to the same δ, "
+            f"releases {kept['released']:g} (expected {kept['expected']:g})"
+        )
         leak = kept["leak"]
         words.append(
             f"OpenDP promises δ = {leak['promised']:.4f} for an item of one user and prints it in"

@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
 from support.cli import qlog
-from support.instances import MONTHS, POPULAR, PRIVATE_QUERY
+from support.instances import MONTHS, POPULAR, PRIVATE_QUERY, Prepared
 
 MARCH = MONTHS[0]
 # Little noise, so that forty users have something to release; the test's budget is as large.
 LOUD = ("--set", "epsilon=40", "--set", "delta=1e-3", "--set", "items_per_user=8")
 
 
-@pytest.fixture
-def zealous(ingested: Path) -> Path:
-    assert qlog(ingested, "release", "zealous", "--month", MARCH, *LOUD, "--json").json["charged"] is True
-    return ingested
+@pytest.fixture(scope="module")
+def zealous(prepared: Prepared, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A warehouse with a release of March; the tests that share it leave it as it is."""
+    home = Path(shutil.copytree(prepared("ingested"), tmp_path_factory.mktemp("zealous") / "home", symlinks=True))
+    assert qlog(home, "release", "zealous", "--month", MARCH, *LOUD, "--json").json["charged"] is True
+    return home
 
 
 def manifest_of(home: Path) -> dict:
@@ -103,6 +106,7 @@ def test_an_ambiguous_setting_asks_which(ingested: Path) -> None:
     assert qlog(ingested, "guarantee", "zealous", "--set", "epsilon=1", "--json").json["proven"]["epsilon"] == 1
 
 
+@pytest.mark.slow
 def test_seeded_simulations_repeat_themselves_and_never_charge(ingested: Path) -> None:
     for variant in ("paper", "sound", "modern"):
         command = ("simulate", "zealous", "--month", MARCH, "--variant", variant, *LOUD, "--json")
@@ -113,6 +117,7 @@ def test_seeded_simulations_repeat_themselves_and_never_charge(ingested: Path) -
     assert qlog(ingested, "ledger", "--json").json["charges"] == []
 
 
+@pytest.mark.slow
 def test_the_study_compares_all_methods_and_draws_its_pictures(ingested: Path) -> None:
     facts = qlog(
         ingested, "study", "zealous", "--month", MARCH, "--frequent", "10", "--k", "20", *LOUD[:4], "--json"

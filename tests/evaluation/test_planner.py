@@ -21,6 +21,7 @@ def test_the_best_setting_has_good_counts_and_most_items(monkeypatch: pytest.Mon
     assert not (tmp_path / "nowhere").exists()
 
 
+@pytest.mark.slow
 def test_the_plan_is_a_policy_that_loads(home: Path) -> None:
     answer = qlog(
         home, "plan", "zealous", "--rows", 5000, "--set", "epsilon=8", "--set", "kinds=keywords", "--json"
