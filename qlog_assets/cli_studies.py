@@ -84,7 +84,7 @@ def plan_lines(facts: dict[str, Any]) -> None:
     names = ["method", "items_per_user", "set_share", "released", "relative_error"]
     show_table(names, [[printed(row.get(name)) for name in names] for row in facts["settings"]])
     console.print("The first line, as the policy has it:\n")
-    console.print(facts["policy"])
+    console.print(facts["policy"], markup=False)
 
 
 def register(app: typer.Typer, parsed: Any) -> None:
