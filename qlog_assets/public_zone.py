@@ -54,12 +54,12 @@ def unknown_entries(warehouse: Warehouse, ledger: Ledger, dataset: str | None = 
             releases[release_path(warehouse, charge)] = charge
         if charge.state == "withdrawn":
             tombstones[tombstone_path(warehouse, charge)] = charge
-    sentences = []
+    sentences, pointers = [], []
     for path in entries:
         name = path.relative_to(warehouse.released)
         if path.name == LATEST and path.is_symlink():
-            if path.with_name(os.readlink(path)) not in releases:
-                sentences.append(f"released/{name} points at nothing that the ledger at {ledger.where} published")
+            if path.parent / os.readlink(path) not in releases:
+                pointers.append(f"released/{name} points at nothing that the ledger at {ledger.where} published")
             continue
         charge = releases.get(path) or tombstones.get(path)  # type: ignore[assignment]
         if charge is None:
@@ -68,7 +68,7 @@ def unknown_entries(warehouse: Warehouse, ledger: Ledger, dataset: str | None = 
             sentences.append(f"released/{name} is not the {'directory' if path in releases else 'file'} it was")
         elif dataset is not None and charge.dataset != dataset:
             sentences.append(f"released/{name} belongs to the data set {charge.dataset}, not to {dataset}")
-    return sentences
+    return sentences + pointers
 
 
 def replaced_manifests(warehouse: Warehouse, ledger: Ledger) -> list[str]:

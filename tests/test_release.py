@@ -334,7 +334,7 @@ def _release_with_umask(home: Path, umask: int) -> None:
     door_at(home).withdraw(release(home, APRIL, again="once more").charge.release_id, "tried out")
 
 
-@pytest.mark.parametrize("umask", [0o077, 0o000], ids=["strict", "lax"])
+@pytest.mark.parametrize("umask", [0o077, pytest.param(0, marks=pytest.mark.slow)], ids=["strict", "lax"])
 def test_public_files_are_readable_by_all_and_private_ones_by_the_owner_whatever_the_umask(
     another: Callable[[str], Path], umask: int
 ) -> None:
