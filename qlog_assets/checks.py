@@ -19,6 +19,7 @@ import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from qlog_assets.privacy.errors import QlogError
@@ -104,13 +105,9 @@ def run_suite(
 
     held: dict[int, bool] = {}
     with _silent():
-        context = _great_expectations().get_context(mode="ephemeral")
-        context.variables.progress_bars = {"globally": False, "metric_calculations": False}
         for table in tables:
             chosen = {position: item for position, item in enumerate(expectations) if item.table == table}
-            asset = context.data_sources.add_pandas(table).add_dataframe_asset(table)
-            batch = asset.add_batch_definition_whole_dataframe(table).get_batch({"dataframe": frames[table]})
-            held |= _validate(name, batch, chosen, values)
+            held |= _validate(name, _whole_frame().get_batch({"dataframe": frames[table]}), chosen, values)
     outcomes = []
     for position, item in enumerate(expectations):
         frame = frames[item.table]
@@ -288,6 +285,16 @@ def _build(name: str, position: int, item: _Expectation) -> Any:
         return get_expectation_impl(item.kind)(**item.arguments, meta={POSITION: position})
     except (GreatExpectationsError, ValueError, TypeError):
         raise CheckError(f"{name}: {item.kind} is not an expectation, or its arguments are not") from None
+
+
+@cache
+def _whole_frame() -> Any:
+    """What makes a batch of a frame. Made once a process: with every part added, the library writes its whole
+    configuration as YAML, which takes longer than the expectations do."""
+    context = _great_expectations().get_context(mode="ephemeral")
+    context.variables.progress_bars = {"globally": False, "metric_calculations": False}
+    frames = context.data_sources.add_pandas("frames").add_dataframe_asset("frame")
+    return frames.add_batch_definition_whole_dataframe("whole")
 
 
 def _great_expectations() -> Any:
