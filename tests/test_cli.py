@@ -120,10 +120,9 @@ def test_guarantee_reads_the_policy_file_and_set_changes_it(home: Path) -> None:
     assert "transitions" not in {part["name"] for part in without["parts"]}
 
 
-def test_release_answers_what_was_charged_and_where_the_files_are(prepared: Prepared) -> None:
+def test_release_answers_what_was_charged_and_where_the_files_are(released: Path) -> None:
     """Made with the policy file's parameters, and served without a charge when it is asked for again."""
-    home = prepared("released")
-    answer = qlog(home, "release", "safelog", "--month", MARCH, "--json").json
+    answer = qlog(released, "release", "safelog", "--month", MARCH, "--json").json
     assert answer["release_id"].startswith(f"safelog-{MARCH}-")
     assert (answer["month"], answer["mechanism"], answer["variant"]) == (MARCH, "safelog", "sound")
     assert (answer["epsilon"], answer["delta"], answer["charged"]) == (POLICY_EPSILON, 1e-3, False)
