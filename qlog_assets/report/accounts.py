@@ -21,6 +21,8 @@ class Account:
     cautions: tuple[str, ...] = ()
     noise_scales: Mapping[str, float] = field(default_factory=dict)
     expected_inventions: Mapping[str, float] = field(default_factory=dict)
+    counts_were_tested: bool = True
+    """Whether a row is printed because of the very count that is printed with it."""
 
 
 def account(manifest: Mapping[str, Any]) -> Account:
@@ -86,7 +88,6 @@ def _safelog(manifest: Mapping[str, Any]) -> Account:
 
 def _zealous(manifest: Mapping[str, Any]) -> Account:
     parameters, tables = manifest["parameters"], manifest["tables"]
-    kinds = _joined([f"{name} of" for name in tables]).removesuffix(" of")
     items, method = int(parameters["items_per_user"]), str(parameters["method"])
     in_two_steps = manifest["variant"] == "modern" and method in ("weighted_gaussian", "sips")
     if in_two_steps:
@@ -105,8 +106,8 @@ def _zealous(manifest: Mapping[str, Any]) -> Account:
         )
     steps = (
         "Each query was normalised by a fixed public rule: Unicode NFKC, case folded, spaces collapsed.",
-        f"Of each user, at most {_some(items, 'different item', 'different items')} of each kind ({kinds} the month) "
-        "were kept, chosen by a public rule that looks at that user's records alone.",
+        f"Of each user, at most {_some(items, 'different item', 'different items')} of each kind "
+        f"({_joined(list(tables))}) were kept, chosen by a public rule that looks at that user's records alone.",
         "For each item, the users who kept it were counted. No user counts twice for one item.",
         chosen,
         _suppression(manifest),
@@ -119,7 +120,7 @@ def _zealous(manifest: Mapping[str, Any]) -> Account:
     if manifest["variant"] == "sound":
         scale = items * len(tables) / float(Fraction(str(parameters["epsilon"])))
         return Account(steps, cautions, dict.fromkeys(tables, scale))
-    return Account(steps, cautions)
+    return Account(steps, cautions, counts_were_tested=not in_two_steps)
 
 
 def _thresholds(manifest: Mapping[str, Any]) -> str:

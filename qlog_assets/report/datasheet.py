@@ -169,7 +169,7 @@ def _promise(manifest: Mapping[str, Any]) -> str:
         f"<p>An example. Somebody finds it as likely as not that a certain user is in the log. Having read every table "
         f"of this release, and knowing everything about all other users, they can be at most "
         f"<strong>{_percent(sure)} sure</strong>. {escape(exception)}</p>"
-        f"<p>What is protected: {escape(unit)}. The parts add up:</p>"
+        f"<p>What is protected: {escape(unit)}. Its parts, and all of it together:</p>"
         + _grid(("Table", "ε", "δ", "Why"), rows, numbers=(1, 2), labels=(0,))
         + ("<p>What the promise rests on:</p>" + _list(guarantee["assumptions"]) if guarantee["assumptions"] else "")
         + ("<p>Known gaps:</p>" + _list(guarantee["gaps"]) if guarantee["gaps"] else "")
@@ -225,11 +225,14 @@ def _noise(manifest: Mapping[str, Any], told: Account) -> str:
 
 
 def _cautions(told: Account) -> Iterable[str]:
-    yield (
-        "Near the threshold, counts are too high on average: a row is printed only where its noisy count reaches the "
-        "threshold, so those that noise pushed down are not there to balance those it pushed up."
-    )
-    yield "A row that is missing does not mean zero: it means a noisy count below the threshold."
+    if told.counts_were_tested:
+        yield (
+            "Near the threshold, counts are too high on average: a row is printed only where its noisy count reaches "
+            "the threshold, so those that noise pushed down are not there to balance those it pushed up."
+        )
+        yield "A row that is missing does not mean zero: it means a noisy count below the threshold."
+    else:
+        yield "A row that is missing does not mean zero: it means that the item was not among the chosen."
     yield from told.cautions
     yield CSV_NOTE
 

@@ -12,8 +12,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support.releases import ROWS, Release
+from support.releases import ROWS, Release, write_release
 
+from qlog_assets.privacy.guarantees import guarantee
+from qlog_assets.privacy.parameters_others import ZealousParameters
 from qlog_assets.report.accounts import account, survival
 from qlog_assets.report.datasheet import DATASHEET_NAME, month_name, odds, plain_number, render, write_datasheet
 from qlog_assets.report.manifest import load_manifest, verify_files, write_manifest
@@ -225,3 +227,18 @@ def test_a_browser_shows_it_without_a_request_or_an_overflow(release: Release) -
         browser.close()
     assert requests == [(release.directory / DATASHEET_NAME).as_uri()] * 2
     assert problems == []
+
+
+def zealous_page(directory: Path, variant: str) -> str:
+    """The page of a ZEALOUS release of queries alone."""
+    chosen = ZealousParameters(kinds=("queries",))
+    facts = {"guarantee": guarantee("zealous", variant, chosen), "pools": []}
+    release = write_release(directory, rows={"queries": [("weather", 940)]}, **facts)
+    return render({**release.manifest, "parameters": chosen.as_released()}, release.tables)
+
+
+def test_zealous_says_how_items_were_chosen_and_which_counts_were_tested(tmp_path: Path) -> None:
+    sound, modern = (zealous_page(tmp_path, variant) for variant in ("sound", "modern"))
+    assert "at most 10 different items of each kind (queries)" in sound and "reached a threshold" in sound
+    assert "Near the threshold" in sound and "Half of all noise within" in sound
+    assert "given weights" in modern and "Near the threshold" not in modern
