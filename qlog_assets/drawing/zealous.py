@@ -73,6 +73,7 @@ ENTRY = MechanismEntry(
         "qlog_assets/mechanisms/zealous.py",
         "qlog_assets/privacy/exact.py",
         "qlog_assets/privacy/gaussian.py",
+        "qlog_assets/privacy/guarantees/zealous.py",
         "qlog_assets/privacy/histogram.py",
         "qlog_assets/privacy/noise.py",
         "qlog_assets/privacy/randomness.py",
