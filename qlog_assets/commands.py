@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from qlog_assets.engine import Engine
-from qlog_assets.ingest import batch_counts, batch_of, batches, is_ingested, land
+from qlog_assets.ingest import batch_counts, batch_of, is_ingested, land, readable_batches
 from qlog_assets.ledger import Ledger
 from qlog_assets.months import Month
 from qlog_assets.privacy.errors import QlogError
@@ -48,7 +48,7 @@ def ingest_files(
     from qlog_assets.assets.resources import BATCHES
 
     warehouse.make()
-    known = batches(warehouse)
+    known = readable_batches(warehouse)
     answer: dict[str, Any] = {
         "read": 0,
         "accepted": 0,

@@ -6,6 +6,7 @@ A batch is one landing file with its content. A landing file is never changed.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import shutil
@@ -22,7 +23,7 @@ from qlog_assets.scratch import temporary_directory
 from qlog_assets.settings import Policy
 from qlog_assets.sources.column_map import ColumnMap
 from qlog_assets.sources.readers import LogSource, MonthRange, read_batch
-from qlog_assets.warehouse import Partition, TableFacts, Warehouse, describe, file_checksum, remove_whole
+from qlog_assets.warehouse import Partition, TableFacts, Warehouse, WarehouseError, describe, file_checksum
 
 FORMATS = ("aol", "excite", "table")
 READER_VERSION = "1"
@@ -172,9 +173,6 @@ def ingest_batch(
         run_id=run_id,
     )
 
-    known = next((part for part in batches(warehouse) if part.provenance.shape == provenance.shape), None)
-    if known is not None and not is_complete(known):
-        remove_whole(known.path)
     measured: dict[str, int] = {}
 
     def write(directory: Path) -> dict[str, TableFacts]:
@@ -185,13 +183,22 @@ def ingest_batch(
             tables[month] = engine.facts(directory, sorted((directory / "accepted" / month).glob("*.parquet")))
         return tables
 
-    return warehouse.write_partition(provenance, write, measured=measured)
+    return warehouse.write_partition(provenance, write, measured=measured, sound=is_complete)
 
 
 def batches(warehouse: Warehouse) -> list[Partition]:
     """Everything that was ingested, by batch key."""
     folder = warehouse.private / "rejected_log"
     return [warehouse.current("rejected_log", pointer.parent.name) for pointer in sorted(folder.glob("*/current"))]
+
+
+def readable_batches(warehouse: Warehouse) -> list[Partition]:
+    """The same without those whose provenance was damaged: ingesting their files again is what mends them."""
+    found = []
+    for pointer in sorted((warehouse.private / "rejected_log").glob("*/current")):
+        with contextlib.suppress(WarehouseError):
+            found.append(warehouse.current("rejected_log", pointer.parent.name))
+    return found
 
 
 def batch_counts(partition: Partition) -> dict[str, int]:
