@@ -11,7 +11,6 @@ from qlog_assets.assets.log import OWNERS
 from qlog_assets.assets.resources import WarehouseResource, month_of
 from qlog_assets.studies_baselines import simulate_baselines
 
-
 BASELINES_VERSION = "1"
 
 
