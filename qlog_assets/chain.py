@@ -36,7 +36,9 @@ CLEANED_VERSION = "1." + statement_version(
 )
 CAPPED_VERSION = "1." + statement_version("following_queries", *(f"capped_{table}" for table in CAPPED_TABLES))
 AUGMENTED_VERSION = "1." + statement_version("pool_augmented")
-ITEMS_VERSION = "1." + statement_version("chosen_items", "following_queries", *(f"events_{kind}" for kind in ITEM_KINDS))
+ITEMS_VERSION = "1." + statement_version(
+    "chosen_items", "following_queries", *(f"events_{kind}" for kind in ITEM_KINDS)
+)
 
 
 @dataclass(frozen=True)
