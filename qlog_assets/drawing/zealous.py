@@ -70,7 +70,9 @@ ENTRY = MechanismEntry(
     released_prefix="released_zealous_",
     sources=(
         "qlog_assets/drawing/zealous.py",
+        "qlog_assets/mechanisms/counts.py",
         "qlog_assets/mechanisms/zealous.py",
+        "qlog_assets/privacy/composition.py",
         "qlog_assets/privacy/exact.py",
         "qlog_assets/privacy/gaussian.py",
         "qlog_assets/privacy/guarantees/zealous.py",
@@ -80,6 +82,7 @@ ENTRY = MechanismEntry(
         "qlog_assets/privacy/selection.py",
         "qlog_assets/privacy/tables.py",
         "qlog_assets/privacy/weighted.py",
+        "qlog_assets/privacy/zero_domain.py",
         "sql/chosen_items.sql",
         "sql/cleaned_clicks.sql",
         "sql/cleaned_queries.sql",
