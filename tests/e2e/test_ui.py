@@ -1,0 +1,105 @@
+"""`qlog ui` on a real server: a release launched over GraphQL, and what a browser shows of it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from support.cli import qlog
+from support.instances import MONTHS, POLICY_EPSILON, Prepared
+from support.server import Server, qlog_ui
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Page
+
+MARCH, APRIL = MONTHS
+REPOSITORIES = """
+query { repositoriesOrError { ... on RepositoryConnection { nodes {
+    jobs { name } schedules { name } sensors { name }
+} } } }
+"""
+CHROMIUM = next((path for name in ("chromium", "chromium-browser") if (path := shutil.which(name))), None)
+SCREENSHOTS = os.environ.get("QLOG_SCREENSHOTS")
+"""A folder to keep pictures in, to be looked at."""
+
+
+@pytest.fixture(scope="module")
+def home(prepared: Prepared, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return Path(shutil.copytree(prepared("released"), tmp_path_factory.mktemp("ui") / "warehouse", symlinks=True))
+
+
+@pytest.fixture(scope="module")
+def server(home: Path) -> Iterator[Server]:
+    with qlog_ui(home) as running:
+        yield running
+
+
+@pytest.mark.slow
+def test_the_server_knows_jobs_schedules_and_sensors(server: Server) -> None:
+    (found,) = server.ask(REPOSITORIES)["repositoriesOrError"]["nodes"]
+    names = {kind: {entry["name"] for entry in entries} for kind, entries in found.items()}
+    assert {"ingest", "safelog_release"} <= names["jobs"]
+    assert "safelog_monthly" in names["schedules"] and "landing_files" in names["sensors"]
+
+
+@pytest.mark.slow
+def test_a_release_launched_in_the_launchpad_is_charged_once_and_refused_with_other_parameters(
+    server: Server, home: Path
+) -> None:
+    """The same job as the command line's, on the same instance: either sees what the other did."""
+    status, said = server.wait(server.launch("safelog_release", APRIL))
+    assert status == "SUCCESS", said
+    charges = qlog(home, "ledger", "--json").json["charges"]
+    assert [(charge["month"], charge["epsilon"]) for charge in charges] == [
+        (MARCH, POLICY_EPSILON),
+        (APRIL, POLICY_EPSILON),
+    ]
+    assert qlog(home, "release", "safelog", "--month", APRIL, "--json").json["charged"] is False
+    other = {"resources": {"policy": {"config": {"safelog": {"threshold": 11}}}}}
+    status, said = server.wait(server.launch("safelog_release", APRIL, other))
+    assert status == "FAILURE" and "again" in said
+    assert len(qlog(home, "ledger", "--json").json["charges"]) == 2
+    assert qlog(home, "audit", "--json").json["ok"] is True
+
+
+@pytest.fixture
+def page(server: Server) -> Iterator[Page]:
+    if CHROMIUM is None:
+        pytest.skip("no Chromium on this machine: apt-get install chromium")
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as driver:
+        browser = driver.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        page = browser.new_page(viewport={"width": 1600, "height": 900})
+        asked: list[str] = []
+        page.on("request", lambda request: asked.append(request.url))
+        yield page
+        browser.close()
+        strangers = [url for url in asked if not url.startswith((server.address, "data:", "blob:", "ws://127.0.0.1"))]
+        assert strangers == [], "the UI asks nobody else"
+
+
+def picture(page: Page, name: str) -> None:
+    if SCREENSHOTS:
+        page.screenshot(path=f"{SCREENSHOTS}/{name}.png")
+
+
+@pytest.mark.browser
+def test_a_browser_shows_the_asset_graph(server: Server, page: Page) -> None:
+    page.goto(f"{server.address}/asset-groups?expanded=global@global:log,global@global:safelog")
+    for name in ("raw_log", "capped_log", "selected", "released_queries"):
+        page.get_by_text(name, exact=True).first.wait_for(timeout=60_000)
+    picture(page, "graph")
+
+
+@pytest.mark.browser
+def test_a_browser_shows_a_release_with_its_cost_and_its_first_rows(server: Server, page: Page) -> None:
+    page.goto(f"{server.address}/assets/released_queries?view=partitions&partition={MARCH}")
+    for text in ("epsilon left", "release id", "preview"):
+        page.get_by_text(text, exact=True).first.wait_for(timeout=60_000)
+    picture(page, "released-queries")
+    assert page.get_by_text(f"safelog-{MARCH}-").count() >= 1
