@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.door import Child, in_child, warehouse_at
+from support.door import Child, in_child, umask, warehouse_at
 from support.tampering import edit_json, flip
 
 from qlog_assets.warehouse import (
@@ -101,7 +101,7 @@ def test_every_field_of_the_provenance_is_tried() -> None:
 def test_what_is_no_provenance_is_named_as_such(warehouse: Warehouse, text: str) -> None:
     partition = written(warehouse)
     (partition.path / "provenance.json").write_text(text, encoding="utf-8")
-    with pytest.raises(WarehouseError, match="materialize (it|the partition) again"):
+    with pytest.raises(WarehouseError, match=r"materialize (it|the partition) again"):
         warehouse.current("capped_log", MONTH)
 
 
@@ -115,10 +115,10 @@ def test_a_changed_missing_or_added_file_is_seen(warehouse: Warehouse) -> None:
         partition.verify()
     (partition.path / "more.parquet").unlink()
     flip(partition.path / "part.parquet")
-    with pytest.raises(WarehouseError, match="part.parquet was changed after it was written"):
+    with pytest.raises(WarehouseError, match=r"part\.parquet was changed after it was written"):
         partition.verify()
     (partition.path / "part.parquet").unlink()
-    with pytest.raises(WarehouseError, match="part.parquet was changed after it was written"):
+    with pytest.raises(WarehouseError, match=r"part\.parquet was changed after it was written"):
         partition.verify()
 
 
@@ -181,7 +181,7 @@ def test_a_killed_write_shows_nothing_and_is_cleaned_up(warehouse: Warehouse, ho
 
 def _write_often(home: Path, text: str) -> None:
     for _ in range(30):
-        partition, _ = warehouse_at(home).write_partition(provenance(), writer(text), sound=lambda partition: False)
+        warehouse_at(home).write_partition(provenance(), writer(text), sound=lambda partition: False)
 
 
 def test_processes_that_write_the_same_partition_at_once_leave_a_whole_one(warehouse: Warehouse, home: Path) -> None:
@@ -209,15 +209,12 @@ def test_dropping_a_table_leaves_the_others_and_a_provenance_that_fits(warehouse
 # Who can read it ------------------------------------------------------------------------------------------------------
 
 
-def test_private_zones_and_landing_are_the_owners_alone_and_released_is_everybodys(home: Path) -> None:
-    os.umask(before := os.umask(0o022))
-    try:
-        os.umask(0o077)
-        warehouse = Warehouse(warehouse_at(home / "inner").settings).make()
+@pytest.mark.parametrize("mask", [0o077, 0o000])
+def test_private_zones_and_landing_are_the_owners_alone_and_released_is_everybodys(home: Path, mask: int) -> None:
+    with umask(mask):
+        warehouse = warehouse_at(home / "inner")
         written(warehouse)
         write_private(warehouse.private / "note", "text")
-    finally:
-        os.umask(before)
     modes = {path: stat.S_IMODE(path.stat().st_mode) for path in warehouse.home.rglob("*")}
     assert modes.pop(warehouse.released) == 0o755
     assert {mode for path, mode in modes.items() if path.is_dir()} == {0o700}

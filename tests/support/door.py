@@ -12,7 +12,8 @@ import signal
 import sys
 import tempfile
 import traceback
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -53,6 +54,15 @@ def release(
     charged = door.draw("safelog", month, again=again).charged
     published = door.publish("safelog", month)
     return Receipt(published.charge, charged, published.guarantee, published.path, published.rows)
+
+
+@contextmanager
+def umask(mask: int) -> Iterator[None]:
+    before = os.umask(mask)
+    try:
+        yield
+    finally:
+        os.umask(before)
 
 
 def charges(home: Path) -> list[Charge]:
