@@ -162,7 +162,7 @@ class Chain:
             "pool_augmented",
             month,
             code_version=AUGMENTED_VERSION,
-            parameters={},
+            parameters={"click_support": "stability" if policy.url_list is None else "public_list"},
             upstream=upstream,
             run_id=self.run_id,
         )

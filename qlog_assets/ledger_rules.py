@@ -60,9 +60,12 @@ def known_charge(history: list[Charge], request: Request, reason: str | None) ->
             "Another draw needs --again with a reason"
         )
     differences = request.differences(current.request)
+    advice = "Another draw costs again: say --again REASON"
+    if current.state == "reserved":
+        advice = f"Nothing was drawn for it yet: qlog ledger abandon {current.release_id} gives its charge back"
     raise LiveReleaseError(
         f"{request.month} has a live {request.mechanism} release, {current.release_id} ({current.state}); "
-        f"this request differs in {'; '.join(differences)}. Another draw costs again: say --again REASON",
+        f"this request differs in {'; '.join(differences)}. {advice}",
         current,
         differences,
     )

@@ -11,6 +11,8 @@ import os
 import socket
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -126,11 +128,18 @@ def run_all(
     share = max(LEAST_MEMORY_MB, warehouse.settings.memory_limit_mb // at_once)
     prepare_instance(warehouse)
     preload()
-    # Forked children share the imports; nothing that has threads of its own was started in this process.
-    context = multiprocessing.get_context("fork")
-    with context.Pool(at_once, initializer=_limit_memory, initargs=(share,), maxtasksperchild=1) as pool:
-        failures = {}
-        for partition, failure in pool.imap_unordered(_run_quietly, [(warehouse, work) for work in works]):
+    # Forked children share the imports. What had threads in this process, DuckDB, was closed and has none any more.
+    fork = multiprocessing.get_context("fork")
+    failures: dict[str, str] = {}
+    with ProcessPoolExecutor(at_once, fork, initializer=_limit_memory, initargs=(share,)) as pool:
+        futures = {pool.submit(_run_quietly, warehouse, work): work.partition for work in works}
+        for future in as_completed(futures):
+            partition = futures[future]
+            try:
+                failure = future.result()
+            except BrokenProcessPool:
+                # One process that dies takes its siblings along; the door takes up each of them where it stopped.
+                failure = "its process was killed, perhaps for want of memory: run it again, at no new charge"
             tell(f"{partition} {'failed' if failure else 'done'}")
             if failure:
                 failures[partition] = failure
@@ -148,13 +157,13 @@ def _limit_memory(megabytes: int) -> None:
     os.environ["QLOG_MEMORY_MB"] = str(megabytes)
 
 
-def _run_quietly(task: tuple[Warehouse, Work]) -> tuple[str, str | None]:
-    warehouse, work = task
+def _run_quietly(warehouse: Warehouse, work: Work) -> str | None:
+    """Run one partition in a process of its own; the reason if it was refused."""
     try:
         run(warehouse, work)
     except QlogError as error:
-        return work.partition, str(error)
-    return work.partition, None
+        return str(error)
+    return None
 
 
 @contextmanager

@@ -77,7 +77,8 @@ def draw_safelog(
     inputs = {"capped_log": capped, "pool_augmented": augmented}
     if policy.url_list is not None:
         inputs["url_list"] = build_url_list(chain, policy.url_list)
-    drawn = mechanism("safelog").draw(chain.engine, inputs, variant, policy.safelog, source)
+    safelog = mechanism("safelog")
+    drawn = safelog.draw(chain.engine, inputs, variant, safelog.parameters(policy), source)
     return {name: table.rows for name, table in drawn.tables.items()}
 
 

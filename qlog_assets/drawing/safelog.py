@@ -15,6 +15,7 @@ from qlog_assets.drawing import Drawn, DrawnTable, MechanismEntry
 from qlog_assets.engine import Engine
 from qlog_assets.inspection import CAPPED_TABLES, inspect_capped_log, view_tables
 from qlog_assets.mechanisms import safelog
+from qlog_assets.privacy.errors import ParameterError
 from qlog_assets.privacy.parameters import SafelogParameters
 from qlog_assets.privacy.randomness import RandomSource
 from qlog_assets.privacy.zero_domain import decode_pairs, encode_pairs
@@ -24,7 +25,14 @@ from qlog_assets.warehouse import Partition
 
 
 def parameters(policy: Policy) -> SafelogParameters:
-    return policy.safelog
+    """The policy's parameters with what its url list decides: which clicks may appear, and whether any may."""
+    chosen = policy.safelog
+    if policy.url_list is not None:
+        return chosen.with_changes(click_support="public_list")
+    if chosen.click_support == "public_list":
+        raise ParameterError("click_support: public_list needs the policy's url_list")
+    # Without a list and without delta no clicked pair can appear, so nothing may be charged for any.
+    return chosen.with_changes(click_scale=None) if chosen.delta == 0 else chosen
 
 
 def draw(
@@ -37,10 +45,10 @@ def draw(
     released = queries.rows["query"].combine_chunks()
     with engine.table("released_ids", pa.table({"query": released, "query_id": np.arange(len(released))})):
         if chosen.click_scale is not None:
-            if "url_list" in inputs:
+            if chosen.click_support == "public_list":
                 tables["clicks"] = _draw_listed_clicks(engine, inputs["url_list"], released, chosen, source)
                 public_texts.append(tables["clicks"].rows["url"].combine_chunks())
-            elif chosen.click_delta > 0:
+            else:
                 tables["clicks"] = _draw_clicks(engine, released, chosen, source)
         if chosen.transition_scale is not None:
             tables["transitions"] = _draw_transitions(engine, released, chosen, source)

@@ -31,6 +31,9 @@ from qlog_assets.privacy.zero_domain import draw_zero_cells
 MECHANISM_VERSION = 1
 """Raised by hand whenever the law of the output changes; a test pins it to the digest of the sources it stands for."""
 
+MOST_FAKES = 1_000_000
+"""How many untouched cells a table may be expected to release."""
+
 
 @dataclass(frozen=True)
 class DomainDraw:
@@ -41,12 +44,20 @@ class DomainDraw:
     cell_users: np.ndarray
 
 
-def few_fakes_threshold(cells: int, scale: Fraction) -> int:
-    """The threshold at which about one of `cells` untouched cells is released: b·ln(cells / 2).
+def few_fakes_threshold(cells: int, scale: Fraction, fakes: int = 1) -> int:
+    """The threshold at which about `fakes` of `cells` untouched cells are released: b·ln(cells / (2·fakes)).
 
     Post-processing, so a float may compute it: it decides how many fakes there are, never how private the release is.
     """
-    return max(1, math.ceil(float(scale) * math.log(max(cells, 2) / 2)))
+    return max(1, math.ceil(float(scale) * math.log(max(cells, 2 * fakes) / (2 * fakes))))
+
+
+def usable_threshold(wanted: int | None, cells: int, scale: Fraction) -> int:
+    """The wanted threshold, or one for about one fake; never so low that fakes fill the disk.
+
+    A draw that failed here would have to be drawn again after part of it was seen: so it is not let fail.
+    """
+    return max(wanted or few_fakes_threshold(cells, scale), few_fakes_threshold(cells, scale, MOST_FAKES))
 
 
 def out_of_pool_threshold(parameters: SafelogParameters) -> int | None:
@@ -119,7 +130,7 @@ def effective_listed_threshold(domain: int, parameters: SafelogParameters) -> in
     """The threshold that `draw_listed_clicks` uses on a domain of so many (released query, listed url) cells."""
     if parameters.click_scale is None:
         return 1
-    return parameters.click_threshold or few_fakes_threshold(domain, parameters.click_scale)
+    return usable_threshold(parameters.click_threshold, domain, parameters.click_scale)
 
 
 def draw_transitions(
@@ -137,7 +148,7 @@ def effective_transition_threshold(queries: int, parameters: SafelogParameters) 
     """The threshold that `draw_transitions` uses when so many queries were released."""
     if parameters.transition_scale is None:
         return 1
-    return parameters.transition_threshold or few_fakes_threshold(queries * (queries - 1), parameters.transition_scale)
+    return usable_threshold(parameters.transition_threshold, queries * (queries - 1), parameters.transition_scale)
 
 
 def _draw_public(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from decimal import Decimal, InvalidOperation
 from fractions import Fraction
-from typing import Annotated, Any, ClassVar, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer, ValidationError
 
@@ -67,9 +67,7 @@ Share = Annotated[Exact, Field(gt=0, lt=1)]
 class Parameters(BaseModel):
     """Base of every mechanism's parameters: frozen, no unknown keys, errors that name the key in one line."""
 
-    model_config = ConfigDict(
-        frozen=True, extra="forbid", arbitrary_types_allowed=True, use_attribute_docstrings=True
-    )
+    model_config = ConfigDict(frozen=True, extra="forbid", arbitrary_types_allowed=True, use_attribute_docstrings=True)
 
     def __init__(self, **values: Any) -> None:
         try:
@@ -129,11 +127,14 @@ class SafelogParameters(Parameters):
     transition_scale: Scale | None = Field(Fraction(2), validate_default=True)
     """b_t: scale of the noise on transitions; costs (queries_per_user - 1) / b_t. None: no transitions are released."""
     threshold: int = Field(25, ge=1, le=10**9)
-    """K: a pool query is released when its noisy count reaches K. Post-processing: keeps fakes out, costs nothing. At 25
-    and b = 2, one or two of the default pool's 583,010 queries are expected to appear although nobody typed them."""
+    """K: a pool query is released when its noisy count reaches K. Post-processing: keeps fakes out, costs nothing.
+    At 25 and b = 2, one or two of the default pool's 583,010 queries are expected although nobody typed them."""
     click_threshold: int | None = Field(None, ge=1, le=10**9)
     """The least noisy count of a released click pair. None: the stability threshold; with a public url list, high
     enough for about one expected fake pair."""
+    click_support: Literal["stability", "public_list"] = "stability"
+    """Which clicked pairs may appear: those that enough users share, which takes a share of delta, or those with a url
+    of a public list, which takes none. The policy's `url_list` decides it."""
     transition_threshold: int | None = Field(None, ge=1, le=10**9)
     """The least noisy count of a released transition. None: b_t·ln(n(n-1)/2), about one expected fake pair."""
     delta: Probability = Field(Fraction(1, 10**6), validate_default=True)
@@ -141,7 +142,8 @@ class SafelogParameters(Parameters):
     delta_share_clicks: Share = Field(Fraction(1, 2), validate_default=True)
     """The share of delta that clicks take where they are released by stability threshold; queries take the rest."""
     min_users: int = Field(1, ge=1, le=10**6)
-    """τ done soundly: a query held by fewer users does not influence the release (shifted counts, PRIVACY 2.3 G1)."""
+    """τ done soundly: a query held by fewer users does not influence the table of queries
+    (shifted counts, PRIVACY 2.3 G1)."""
     min_frequency: int = Field(5, ge=1, le=10**6)
     """τ of Algorithm 1, `paper` only: queries rarer than this are dropped before the cap. Unsound (gap G1)."""
     query_scale: Scale | None = Field(Fraction(10), validate_default=True)
@@ -151,8 +153,9 @@ class SafelogParameters(Parameters):
 
     @property
     def click_delta(self) -> Fraction:
-        """δ_c: what clicks may take. 0 where no clicks are released."""
-        return self.delta * self.delta_share_clicks if self.click_scale is not None else Fraction(0)
+        """δ_c: what clicks take. 0 where no clicks are released, or only those on listed urls."""
+        spends = self.click_scale is not None and self.click_support == "stability"
+        return self.delta * self.delta_share_clicks if spends else Fraction(0)
 
     @property
     def selection_delta(self) -> Fraction:

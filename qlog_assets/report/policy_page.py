@@ -19,11 +19,11 @@ INTRODUCTION = """\
 
 This page is generated: `make docs` writes it, and a test fails when it is out of date.
 
-`policy.toml` in the warehouse (or the file that `QLOG_POLICY` names) says what a data set's owner allows. Every key has a
-default, an unknown key is an error that names it, and decimals are read exactly as they are written. The same names work
-in Dagster's launchpad (resource `policy`), on the command line (`--set queries_per_user=5`, `--set pool.kind=default`)
-and in manifests. The word `none` (in the file: `"none"`) switches an optional part off. File names are relative to the
-policy file.
+`policy.toml` in the warehouse (or the file that `QLOG_POLICY` names) says what a data set's owner allows. Every key
+has a default, an unknown key is an error that names it, and decimals are read exactly as they are written. The same
+names work in Dagster's launchpad (resource `policy`), on the command line (`--set queries_per_user=5`,
+`--set pool.kind=default`) and in manifests. The word `none` (in the file: `"none"`) switches an optional part off.
+File names are relative to the policy file.
 
 ```toml
 dataset = "library"

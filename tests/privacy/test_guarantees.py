@@ -48,6 +48,7 @@ VALUES: dict[str, dict[str, st.SearchStrategy[Any]]] = {
         "transition_scale": SCALE,
         "threshold": THRESHOLD,
         "click_threshold": THRESHOLD,
+        "click_support": st.sampled_from(["public_list", "stability"]),
         "transition_threshold": THRESHOLD,
         "delta": DELTA,
         "delta_share_clicks": SHARE,

@@ -101,6 +101,7 @@ def paper(parameters: SafelogParameters) -> Guarantee:
 def sound(parameters: SafelogParameters) -> Guarantee:
     """The release that may be published: pure ε where delta is 0, else a public pool plus a stability threshold."""
     pure = parameters.delta == 0
+    listed = pure or parameters.click_support == "public_list"
     noise = [Noise(parameters.queries_per_user, parameters.selection_scale)]
     losses = [counting_loss(parameters.queries_per_user, parameters.selection_scale, parameters.selection_delta)]
     names, thresholds = ["queries"], {"queries_in_pool": parameters.threshold}
@@ -117,9 +118,9 @@ def sound(parameters: SafelogParameters) -> Guarantee:
         losses.append(counting_loss(parameters.clicks_per_user, parameters.click_scale, parameters.click_delta))
         sentences.append(
             "Distinct (query, url) pairs a user: c_f/b_c."
-            + (" Urls from a public list only." if pure else " δ_c pays for pairs that only the user holds.")
+            + (" Urls from a public list only." if listed else " δ_c pays for pairs that only the user holds.")
         )
-        if not pure:
+        if not listed:
             least = stability_threshold(parameters.clicks_per_user, parameters.click_scale, parameters.click_delta)
             thresholds["clicks"] = max(parameters.click_threshold or 1, least)
         elif parameters.click_threshold is not None:
@@ -139,11 +140,12 @@ def sound(parameters: SafelogParameters) -> Guarantee:
             Part(name, loss, loss, sentence) for name, loss, sentence in zip(names, losses, sentences, strict=True)
         ),
         assumptions=(
-            "the pool (and, where delta is 0, the url list) is public and was fixed without looking at this log",
+            "the pool, and the url list where there is one, are public and were fixed without looking at this log",
             "caps, tie-breaks, sessions and normalisation read one user's records only",
             "items are distinct within a user, so one user moves a count by at most 1",
             "noise is exact two-sided geometric from a secure source, drawn once; the printed count is the tested one",
-            "one person is one user id; a person with g ids has g times the ε",
+            "one person is one user id; a person with g ids has (g·ε, g·e^((g-1)·ε)·δ)",
+            "that there is a release at all is not protected: a month whose files fail their checks has none",
         ),
         gaps=(),
         paper=PAPER,

@@ -1,0 +1,46 @@
+"""Several months at once: what becomes of the others when one process dies."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+from pathlib import Path
+
+import pytest
+from support.door import charges, warehouse_at
+
+from qlog_assets import release
+from qlog_assets.runs import Work, run_all
+
+MONTHS = ("2006-03", "2006-04")
+
+
+def release_both(home: Path, answer: multiprocessing.SimpleQueue[dict[str, str]], killed: bool) -> None:
+    """Release two months side by side; if `killed`, each worker dies as the out-of-memory killer would have it."""
+    os.environ["QLOG_HOME"] = str(home)
+    if killed:
+        release.on_point = lambda point: os.kill(os.getpid(), signal.SIGKILL) if point == "charge_reserved" else None
+    answer.put(run_all(warehouse_at(home), [Work("safelog_release", month, {}) for month in MONTHS]))
+
+
+def in_process(home: Path, killed: bool) -> dict[str, str]:
+    context = multiprocessing.get_context("fork")
+    answer: multiprocessing.SimpleQueue[dict[str, str]] = context.SimpleQueue()
+    process = context.Process(target=release_both, args=(home, answer, killed))
+    process.start()
+    process.join(120)
+    assert process.exitcode == 0, "it must end, whatever happens to its workers"
+    return answer.get()
+
+
+@pytest.mark.slow
+def test_a_killed_worker_is_reported_and_the_next_run_takes_up_its_charge(ingested: Path) -> None:
+    failures = in_process(ingested, killed=True)
+    assert set(failures) == set(MONTHS)
+    assert all("was killed" in reason for reason in failures.values())
+    reserved = {charge.release_id for charge in charges(ingested)}
+    assert in_process(ingested, killed=False) == {}
+    after = charges(ingested)
+    assert reserved <= {charge.release_id for charge in after}
+    assert [charge.state for charge in after] == ["published"] * len(MONTHS)
