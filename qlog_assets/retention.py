@@ -85,7 +85,8 @@ def forget_private(warehouse: Warehouse, months: list[Month], charges: list[Char
     """Remove every partition, study, draw and ingested row of some months."""
     for month in months:
         for folder in sorted(warehouse.private.glob(f"*/{month}")):
-            remove_whole(folder)
+            with warehouse.writing(folder.parent.name, month):
+                remove_whole(folder)
     for path in sorted(warehouse.studies.glob("*/study.json")):
         if json.loads(path.read_text(encoding="utf-8")).get("month") in months:
             remove_whole(path.parent)

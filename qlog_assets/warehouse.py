@@ -11,6 +11,7 @@ import hashlib
 import json
 import os
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -18,10 +19,14 @@ from typing import Any
 
 from qlog_assets.months import Month
 from qlog_assets.privacy.errors import QlogError
-from qlog_assets.scratch import make_private, remove_leftovers, temporary_directory
+from qlog_assets.scratch import held, make_private, remove_leftovers, temporary_directory
 from qlog_assets.settings import Settings
 
+PUBLIC_MATERIAL = "public"
+"""The month under which public material (pools, url lists) is kept: it belongs to no month of the log."""
 PROVENANCE_VERSION = 1
+LONGEST_WRITE_SECONDS = 3600
+"""How long a process waits for another one that writes the same partition: the largest take minutes."""
 
 
 class WarehouseError(QlogError):
@@ -206,21 +211,27 @@ class Warehouse:
         is `sound` besides, it is kept as it is. `write` fills a temporary directory and returns the facts of its
         tables, and may fill `measured`; the rename that follows shows readers all of it or none.
         """
-        base = self.private / provenance.asset / provenance.month
-        make_private(base)
-        target = base / provenance.shape
-        fresh = not (_intact(target) and sound(self.partition(provenance.asset, provenance.month, provenance.shape)))
-        if fresh:
-            with temporary_directory(base) as scratch:
-                tables = write(scratch)
-                now = datetime.now(UTC).isoformat("T", "seconds")
-                complete = replace(provenance, tables=tables, measured=dict(measured or {}), written_at=now)
-                complete.write(scratch / "provenance.json")
-                seal(scratch)
-                replace_directory(scratch, target)
-        if make_current:
-            write_private(base / "current", provenance.shape)
-        return self.partition(provenance.asset, provenance.month, provenance.shape), fresh
+        asset, month, shape = provenance.asset, provenance.month, provenance.shape
+        base = self.private / asset / month
+        with self.writing(asset, month):
+            make_private(base)
+            fresh = not (_intact(base / shape) and sound(self.partition(asset, month, shape)))
+            if fresh:
+                with temporary_directory(base) as scratch:
+                    tables = write(scratch)
+                    now = datetime.now(UTC).isoformat("T", "seconds")
+                    complete = replace(provenance, tables=tables, measured=dict(measured or {}), written_at=now)
+                    complete.write(scratch / "provenance.json")
+                    seal(scratch)
+                    replace_directory(scratch, base / shape)
+            if make_current:
+                write_private(base / "current", shape)
+            return self.partition(asset, month, shape), fresh
+
+    def writing(self, asset: str, month: str) -> AbstractContextManager[None]:
+        """The right to write or remove an asset's month: whoever comes second finds what the first one made."""
+        busy = f"another process is writing {asset} {month}"
+        return held(self.locks / f"{asset}.{month}.lock", LONGEST_WRITE_SECONDS, busy)
 
     def drop_tables(self, partition: Partition, names: Sequence[str]) -> None:
         """Delete some tables of a partition and take them out of its provenance, which stays what it was otherwise."""
