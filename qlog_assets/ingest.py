@@ -23,6 +23,7 @@ from qlog_assets.scratch import temporary_directory
 from qlog_assets.settings import Policy
 from qlog_assets.sources.column_map import ColumnMap
 from qlog_assets.sources.readers import LogSource, MonthRange, read_batch
+from qlog_assets.sources.readers_sql import OUTSIDE_POLICY
 from qlog_assets.warehouse import Partition, TableFacts, Warehouse, WarehouseError, describe, file_checksum
 
 FORMATS = ("aol", "excite", "table")
@@ -113,7 +114,8 @@ def batch_of(path: Path, format: str) -> Batch:
     """The batch that a landing file is: named for the file, told apart by its content."""
     checksum = file_checksum(path)
     columns = ColumnMap.load(column_map_beside(path)) if format == "table" else None
-    return Batch(f"{name_part(path)}-{checksum[:12]}", LogSource(path, format, columns), checksum)
+    # The format is part of the key: one file may lie in the landing zone as two, once by mistake.
+    return Batch(f"{name_part(path)}-{format}-{checksum[:12]}", LogSource(path, format, columns), checksum)
 
 
 def name_part(path: Path) -> str:
@@ -178,6 +180,7 @@ def ingest_batch(
     def write(directory: Path) -> dict[str, TableFacts]:
         read = read_batch(engine.connection, batch.source, months, directory)
         measured["read"] = read.read
+        measured["outside"] = read.rejected.get(OUTSIDE_POLICY, 0)
         tables = {"rejected": engine.facts(directory, sorted((directory / "rejected").glob("*.parquet")))}
         for month in read.months:
             tables[month] = engine.facts(directory, sorted((directory / "accepted" / month).glob("*.parquet")))
@@ -216,20 +219,50 @@ def is_complete(partition: Partition) -> bool:
 
 
 def within_share(partition: Partition, policy: Policy) -> bool:
-    """Whether few enough rows of a batch were rejected for the rest to be used."""
+    """Whether few enough rows of a batch are bad for the rest to be used. A row of a month that the policy does not
+    take in is a good row, though it is rejected."""
     numbers = batch_counts(partition)
-    return Fraction(numbers["rejected"], max(numbers["read"], 1)) <= policy.ingest.max_rejected_share
+    # A batch of the first reader did not count them apart: all its rejected rows are then taken for bad ones.
+    bad = numbers["rejected"] - partition.provenance.measured.get("outside", 0)
+    return Fraction(bad, max(numbers["read"], 1)) <= policy.ingest.max_rejected_share
+
+
+def batches_holding(warehouse: Warehouse, month: Month) -> list[Partition]:
+    """The batches that have rows of a month."""
+    return [batch for batch in batches(warehouse) if month in batch.provenance.tables]
+
+
+def is_usable(warehouse: Warehouse, month: Month, policy: Policy) -> bool:
+    """Whether raw_log of a month can be assembled, or is refused because of a batch that is over the share."""
+    return all(within_share(batch, policy) for batch in batches_holding(warehouse, month))
+
+
+def over_share(warehouse: Warehouse, batch: Partition, policy: Policy) -> QlogError:
+    """The refusal of a batch: what is wrong with it and the two ways on. Nobody but the operator leaves rows out."""
+    checksum = batch.provenance.upstream["landing"]
+    landed = [path for path, _ in landed_files(warehouse) if file_checksum(path) == checksum]
+    places = [str(path.relative_to(warehouse.home)) for path in (*landed, batch.path.parent)]
+    limit = f"ingest.max_rejected_share = {float(policy.ingest.max_rejected_share):g}"
+    return QlogError(
+        f"{', '.join(path.name for path in landed) or batch.provenance.month}: more of its rows were rejected than "
+        f"{limit} allows: raise that limit, or delete {' and '.join(places)} and ingest a corrected file"
+    )
 
 
 def assemble_raw_log(
     warehouse: Warehouse, month: Month, policy: Policy, run_id: str | None = None
 ) -> tuple[Partition, bool]:
-    """raw_log of a month: the accepted rows of every batch that has any. Files are linked, not written again."""
+    """raw_log of a month: the accepted rows of every batch that has any. Files are linked, not written again.
+
+    A batch over the share of rejected rows is an error, never passed over: which rows of the others are used may not
+    hang on one user's bad row.
+    """
     contents: dict[str, Partition] = {}
-    for batch in batches(warehouse):
-        if month in batch.provenance.tables and within_share(batch, policy):
-            # A copy of a file under another name holds the same searches, not further ones.
-            contents.setdefault(batch.provenance.upstream["landing"], batch)
+    for batch in batches_holding(warehouse, month):
+        if not within_share(batch, policy):
+            raise over_share(warehouse, batch, policy)
+        # A copy of a file under another name holds the same searches, not further ones.
+        contents.setdefault(batch.provenance.upstream["landing"], batch)
     parts = list(contents.values())
     if not parts:
         raise QlogError(f"no rows of {month} were ingested: run qlog ingest with a file that holds that month")

@@ -1,4 +1,5 @@
 -- What the expectations of rejected_log read: one row about one ingest batch, and no content of a rejected line.
+-- A row of a month that the policy does not take in is rejected, but is no bad row and does not count in the share.
 -- A reason is one of a few fixed phrases; anything with another letter in it may be a piece of the line itself.
 SELECT
     (
@@ -7,7 +8,10 @@ SELECT
         WHERE table_name = 'rejected_log'
     ) AS columns,
     $rows_read::BIGINT - $rows_accepted::BIGINT - count(*) AS rows_unaccounted_for,
-    CASE WHEN $rows_read::BIGINT = 0 THEN 0.0 ELSE count(*) / $rows_read::DOUBLE END AS rejected_share,
+    CASE
+        WHEN $rows_read::BIGINT = 0 THEN 0.0
+        ELSE count(*) FILTER (WHERE reason IS DISTINCT FROM 'month_outside_policy') / $rows_read::DOUBLE
+    END AS rejected_share,
     count(*) FILTER (
         WHERE file IS NULL OR line IS NULL OR reason IS NULL OR NOT regexp_full_match(reason, '[a-z][a-z _,-]{2,60}')
     ) AS rows_without_plain_reason

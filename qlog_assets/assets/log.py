@@ -17,7 +17,7 @@ from qlog_assets.ingest import (
     batch_counts,
     find_batch,
     ingest_batch,
-    within_share,
+    is_usable,
 )
 from qlog_assets.months import Month
 
@@ -45,12 +45,14 @@ def log_assets(months: dg.PartitionsDefinition) -> list[dg.AssetsDefinition | dg
             partition, fresh = ingest_batch(
                 home, engine, find_batch(home, context.partition_key), chosen, context.run_id
             )
-        if within_share(partition, chosen):
-            for name in sorted(set(partition.provenance.tables) - {"rejected"}):
-                raw, _ = assemble_raw_log(home, Month(name), chosen, context.run_id)
-                context.log_event(
-                    dg.AssetMaterialization("raw_log", partition=name, metadata=partition_metadata(raw, started, fresh))
-                )
+        for name in sorted(set(partition.provenance.tables) - {"rejected"}):
+            # What is wrong with this file its check says; what is wrong with another, raw_log when it is asked for.
+            if not is_usable(home, Month(name), chosen):
+                continue
+            raw, _ = assemble_raw_log(home, Month(name), chosen, context.run_id)
+            context.log_event(
+                dg.AssetMaterialization("raw_log", partition=name, metadata=partition_metadata(raw, started, fresh))
+            )
         return dg.MaterializeResult(
             metadata={**partition_metadata(partition, started, fresh), **batch_counts(partition)}
         )
@@ -90,7 +92,7 @@ def log_assets(months: dg.PartitionsDefinition) -> list[dg.AssetsDefinition | dg
     def rows_accounted_for(
         context: dg.AssetCheckExecutionContext, warehouse: WarehouseResource, policy: PolicyResource
     ) -> dg.AssetCheckResult:
-        """Accepted and rejected rows add up to the rows read, and no more than the policy's share was rejected."""
+        """Accepted and rejected rows add up to the rows read, and no more than the policy's share is bad."""
         home = warehouse.open()
         share = float(policy.chosen().ingest.max_rejected_share)
         with warehouse.engine() as engine:

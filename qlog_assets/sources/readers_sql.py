@@ -17,6 +17,9 @@ from qlog_assets.sources.readers_lines import Fault
 LONGEST_QUERY = 4096
 """Characters. Search boxes take less; what is longer is a pasted document or a broken line."""
 
+OUTSIDE_POLICY = "month_outside_policy"
+"""The one reason that says nothing against a row: it is good, and of a month that is not asked for."""
+
 OFFSET_FORMATS = tuple(
     f"%Y-%m-%d{separator}%H:%M:%S{fraction}%z" for separator in (" ", "T") for fraction in ("", ".%f")
 )
@@ -90,7 +93,7 @@ def classified_rows(named: str, columns: ColumnMap, start: datetime, end: dateti
                     WHEN length(query) > {LONGEST_QUERY} THEN 'overlong_query'
                     WHEN "time" IS NULL OR NOT isfinite("time") THEN 'bad_time'
                     WHEN NOT regexp_full_match(rank_text, ' *([0-9]{{1,9}}(\.0*)?)? *') THEN 'bad_rank'
-                    WHEN NOT {inside} THEN 'month_outside_policy'
+                    WHEN NOT {inside} THEN '{OUTSIDE_POLICY}'
                END AS reason
         FROM ({named})"""
 

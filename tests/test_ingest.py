@@ -1,0 +1,109 @@
+"""Landing files into raw_log: a month is made of all that was ingested, or of nothing."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from support.door import MARCH, warehouse_at
+from support.instances import make_home
+
+from qlog_assets.engine import Engine
+from qlog_assets.ingest import assemble_raw_log, batch_of, ingest_batch, is_ingested
+from qlog_assets.inspection import inspect_rejected_log
+from qlog_assets.privacy.errors import QlogError
+from qlog_assets.settings import Policy
+from qlog_assets.warehouse import Partition, Warehouse
+
+GOOD = "{}\tweather\t2006-03-01 10:00:00\t\t"
+BAD = "{}\tweather\tnot a time\t\t"
+OUTSIDE = "{}\tweather\t2006-09-01 10:00:00\t\t"
+
+Ingest = Callable[..., Partition]
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    return make_home(tmp_path / "home")
+
+
+@pytest.fixture
+def warehouse(home: Path) -> Warehouse:
+    return warehouse_at(home)
+
+
+@pytest.fixture
+def policy(home: Path) -> Policy:
+    return Policy.load(home / "policy.toml")
+
+
+@pytest.fixture
+def ingest(warehouse: Warehouse, policy: Policy) -> Ingest:
+    """Ingests an AOL file with so many good and bad rows and rows of other months, each of another user."""
+
+    def ingesting(name: str, good: int = 0, bad: int = 0, outside: int = 0) -> Partition:
+        path = warehouse.landing / "aol" / name
+        path.parent.mkdir(exist_ok=True)
+        patterns = [GOOD] * good + [BAD] * bad + [OUTSIDE] * outside
+        path.write_text("".join(f"{pattern.format(f'{name} {n}')}\n" for n, pattern in enumerate(patterns)))
+        with Engine.open(warehouse) as engine:
+            return ingest_batch(warehouse, engine, batch_of(path, "aol"), policy)[0]
+
+    return ingesting
+
+
+def test_one_more_bad_row_takes_no_other_rows_out_of_a_month(
+    warehouse: Warehouse, policy: Policy, ingest: Ingest
+) -> None:
+    """What a file's rows are used for may not hang on another user's row: a month is whole, or it is refused."""
+    ingest("b.txt", good=5)
+    ingest("a.txt", good=80, bad=20)
+    assert assemble_raw_log(warehouse, MARCH, policy)[0].rows("log") == 85
+    bad = ingest("c.txt", good=79, bad=21)
+    with pytest.raises(QlogError) as raised:
+        assemble_raw_log(warehouse, MARCH, policy)
+    said = str(raised.value)
+    assert "landing/aol/c.txt" in said and f"private/rejected_log/{bad.provenance.month}" in said
+    assert "ingest.max_rejected_share = 0.2" in said and "a.txt" not in said and "\n" not in said
+
+
+def test_a_file_with_too_many_bad_rows_can_be_allowed_or_taken_out(
+    warehouse: Warehouse, policy: Policy, ingest: Ingest
+) -> None:
+    ingest("good.txt", good=5)
+    bad = ingest("poor.txt", good=3, bad=2)
+    lenient = policy.with_settings({"ingest.max_rejected_share": "0.4"})
+    assert assemble_raw_log(warehouse, MARCH, lenient)[0].rows("log") == 8
+    # What the refusal tells the operator to do.
+    (warehouse.landing / "aol" / "poor.txt").unlink()
+    shutil.rmtree(warehouse.home / "private" / "rejected_log" / bad.provenance.month)
+    ingest("corrected.txt", good=4)
+    assert assemble_raw_log(warehouse, MARCH, policy)[0].rows("log") == 9
+
+
+def test_a_refused_month_says_which_batch_even_where_its_landing_file_is_gone(
+    warehouse: Warehouse, policy: Policy, ingest: Ingest
+) -> None:
+    bad = ingest("poor.txt", good=3, bad=2)
+    (warehouse.landing / "aol" / "poor.txt").unlink()
+    with pytest.raises(QlogError, match=f"private/rejected_log/{bad.provenance.month}"):
+        assemble_raw_log(warehouse, MARCH, policy)
+
+
+@pytest.mark.parametrize(("bad", "fits"), [(20, True), (21, False)])
+def test_rows_of_other_months_are_not_bad_rows(
+    warehouse: Warehouse, policy: Policy, ingest: Ingest, bad: int, fits: bool
+) -> None:
+    """A year's file under a policy of three months is no broken file. Check, assembly and re-ingest agree on that."""
+    batch = ingest("year.txt", good=5, bad=bad, outside=95 - bad)
+    share = float(policy.ingest.max_rejected_share)
+    with Engine.open(warehouse) as engine:
+        assert inspect_rejected_log(engine, batch, share).passed is fits
+    assert is_ingested([batch], batch_of(warehouse.landing / "aol" / "year.txt", "aol"), policy) is fits
+    if fits:
+        assert assemble_raw_log(warehouse, MARCH, policy)[0].rows("log") == 5
+    else:
+        with pytest.raises(QlogError, match="year"):
+            assemble_raw_log(warehouse, MARCH, policy)
