@@ -27,7 +27,7 @@ from qlog_assets.sources.readers_sql import OUTSIDE_POLICY
 from qlog_assets.warehouse import Partition, TableFacts, Warehouse, WarehouseError, describe, file_checksum
 
 FORMATS = ("aol", "excite", "table")
-READER_VERSION = "1"
+READER_VERSION = "2"
 LAST_MONTH = Month("9999-11")
 """Stands for a policy without a last month."""
 

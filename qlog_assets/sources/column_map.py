@@ -20,6 +20,12 @@ Column = Annotated[int, Field(ge=1, le=10_000)] | Annotated[str, Field(min_lengt
 
 TIME_FORMATS = ("iso", "epoch_seconds", "epoch_milliseconds")
 
+COUPLING_ENCODINGS = (
+    "utf-7", "hz", "iso2022", "utf-16", "utf-32", "punycode", "idna", "unicode-escape", "raw-unicode-escape",
+)  # fmt: skip
+"""How the names of those encodings begin in which the bytes of one line can change what other lines say: by a shift
+that stays in force, by a missing byte after which nothing is aligned, or by an escape that ends or joins lines."""
+
 
 def _is_text_encoding(name: str) -> bool:
     try:
@@ -27,6 +33,10 @@ def _is_text_encoding(name: str) -> bool:
         return "a\n".encode(name).decode(name) == "a\n"
     except (LookupError, UnicodeError, ValueError, TypeError):
         return False
+
+
+def _couples_lines(name: str) -> bool:
+    return codecs.lookup(name).name.replace("_", "-").startswith(COUPLING_ENCODINGS)
 
 
 class ColumnMap(Parameters):
@@ -42,7 +52,8 @@ class ColumnMap(Parameters):
     """`iso` (2006-03-01 07:17:12, with T, fractions or an offset if there are any), `epoch_seconds`,
     `epoch_milliseconds`, or strptime directives such as `%y%m%d%H%M%S`. A time with a zone is turned into UTC."""
     encoding: str = "utf-8"
-    """Any text encoding Python knows, such as `gb18030`, `latin-1` or `utf-16`."""
+    """Any text encoding Python knows in which each line stands for itself, such as `gb18030`, `latin-1` or
+    `shift_jis`. Others (`utf-16`, `iso2022_jp`) are refused: one person's broken bytes would change others' rows."""
     delimiter: str = "\t"
     quote: Literal['"', "none"] | None = None
     """Whether a field may be wrapped in double quotes. Default: yes, but not in tab-separated files, whose queries use
@@ -50,7 +61,8 @@ class ColumnMap(Parameters):
     header: bool = True
     """Whether the first line names the columns."""
     field_count: int | None = Field(None, ge=1, le=10_000)
-    """How many fields a row must have. Default: as many as the first line."""
+    """How many fields a row must have. Default: as many as the header. Needed where there is none: the first row may
+    not decide for all others."""
     header_names: tuple[str, ...] = ()
     """For a known format: the header it may start with. Such a file is read right with and without it."""
     not_queries: tuple[str, ...] = ()
@@ -62,11 +74,18 @@ class ColumnMap(Parameters):
             raise ValueError("delimiter: must be one ASCII character that is no quote and ends no line")
         if not _is_text_encoding(self.encoding):
             raise ValueError(f"encoding: {self.encoding!r} is not a text encoding: try utf-8, latin-1 or gb18030")
+        if _couples_lines(self.encoding):
+            raise ValueError(
+                f"encoding: {self.encoding!r} is one in which the bytes of one row can change others: convert the file "
+                "to utf-8"
+            )
         if self.time_format not in TIME_FORMATS and "%" not in self.time_format:
             raise ValueError(f"time_format: must be one of {', '.join(TIME_FORMATS)}, or strptime directives")
         named = [name for name, column in self.columns.items() if isinstance(column, str)]
         if named and not self.header and not self.header_names:
             raise ValueError(f"{named[0]}: a file without a header has columns by position, counted from 1")
+        if not self.header and self.field_count is None:
+            raise ValueError("field_count: a file without a header needs it: say how many fields a row has")
         return self
 
     @classmethod

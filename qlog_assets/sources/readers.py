@@ -224,9 +224,10 @@ def _delimited_rows(landing: LandingFile, columns: ColumnMap) -> _Rows:
     first_number = 2 if skip else 1
     named = named_fields(columns, positions, field_count)
     if columns.quoted:
-        batches = record_batches(lines, first_number, columns.delimiter)
-        return _Rows(batches, RECORD_SCHEMA, named, 2 * ROUND_BYTES // BLOCK_BYTES)
-    return _Rows(_line_batches(lines, first_number, columns.delimiter), LINE_SCHEMA, named, ROUND_BYTES // BLOCK_BYTES)
+        batches, schema = record_batches(lines, first_number, columns.delimiter), RECORD_SCHEMA
+    else:
+        batches, schema = _line_batches(lines, first_number, columns.delimiter), LINE_SCHEMA
+    return _Rows(batches, schema, named, ROUND_BYTES // BLOCK_BYTES)
 
 
 def _line_batches(chunks: Iterator[bytes], first_line: int, delimiter: str) -> Iterator[pa.RecordBatch]:
@@ -243,7 +244,7 @@ def _no_rows(file: str) -> QlogError:
 def _first_fields(file: str, line: bytes, columns: ColumnMap) -> list[str]:
     text = line.decode("utf-8", "replace")
     fields = split_record(text, columns.delimiter) if columns.quoted else text.split(columns.delimiter)
-    if fields is None and (columns.header or columns.field_count is None):
+    if fields is None and columns.header:
         raise QlogError(
             f"{file}: its first line opens a quote and does not close it: if quotes are text, set quote = none"
         )
