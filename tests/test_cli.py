@@ -274,8 +274,12 @@ def bystander(prepared: Prepared, tmp_path_factory: pytest.TempPathFactory) -> P
     """A warehouse that no refused command may change, in a folder with files to name."""
     folder = tmp_path_factory.mktemp("refusals")
     (folder / "good.txt").write_text(AOL_HEADER + ROW, encoding="utf-8")
-    (folder / "map.toml").write_text("user = 1\nquery = 2\ntime = 3\nheader = false\n", encoding="utf-8")
-    (folder / "typo.toml").write_text("usr = 1\nquery = 2\ntime = 3\nheader = false\n", encoding="utf-8")
+    (folder / "map.toml").write_text(
+        "user = 1\nquery = 2\ntime = 3\nheader = false\nfield_count = 3\n", encoding="utf-8"
+    )
+    (folder / "typo.toml").write_text(
+        "usr = 1\nquery = 2\ntime = 3\nheader = false\nfield_count = 3\n", encoding="utf-8"
+    )
     return Path(shutil.copytree(prepared("ingested"), folder / "warehouse", symlinks=True))
 
 
