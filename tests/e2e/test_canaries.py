@@ -1,0 +1,145 @@
+"""Canaries: strings that look like somebody's secrets, typed by one user each, must never be seen outside `private/`.
+
+Small runs with different seeds, through ingest, release, simulation and refusals, with so little noise that queries of
+five users are released: a canary is as near to being published as it can be. A draw may release a canary with
+probability δ = 1e-6 a run, and that is the false-alarm rate: 3 in 100,000 for all runs together.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+from support.cli import Answer, qlog
+
+from qlog_assets.sources.synthetic import plant
+
+ROWS = 12_000
+MONTH = "2006-03"
+SYNTH = ("synth", ROWS, "--first", MONTH, "--last", MONTH, "--json")
+POLICY = """\
+dataset = "canaries"
+first = "2006-03"
+last = "2006-03"
+
+[budget]
+epsilon = 1000
+delta = "0.01"
+
+[pool]
+kind = "query_list"
+path = "pool.txt"
+
+[safelog]
+queries_per_user = 40
+clicks_per_user = 40
+selection_scale = "0.25"
+click_scale = "0.25"
+transition_scale = "0.25"
+threshold = 2
+delta = "1e-6"
+
+[zealous]
+items_per_user = 40
+epsilon = 160
+delta = "1e-6"
+"""
+
+
+def secrets_of(seed: int) -> list[str]:
+    """What was planted: queries and the sites that their users click."""
+    return [text for canary in plant(ROWS, seed) for text in (canary.query, canary.url)]
+
+
+def texts_in(folder: Path) -> Iterator[str]:
+    """Everything that a reader of these files sees: names, tables decoded, databases and logs as bytes."""
+    for path in sorted(folder.rglob("*")):
+        yield path.name
+        if path.suffix == ".parquet":
+            yield str(pq.read_table(path).to_pylist())
+        elif path.is_file() and not path.is_symlink():
+            yield path.read_bytes().decode("utf-8", errors="replace")
+
+
+def leaked(seed: int, texts: Iterator[str]) -> set[str]:
+    seen = "\n".join(texts).lower()
+    return {secret for secret in secrets_of(seed) if secret.lower() in seen}
+
+
+def make_home(home: Path) -> Path:
+    home.mkdir()
+    (home / "policy.toml").write_text(POLICY, encoding="utf-8")
+    (home / "pool.txt").write_text("weather\nnews\nchess\nmap\n", encoding="utf-8")
+    return home
+
+
+def outside_private(home: Path) -> Iterator[str]:
+    """What may be seen: releases, Dagster's databases and logs, the ledger."""
+    for zone in ("released", "dagster"):
+        yield from texts_in(home / zone)
+    yield from (path.read_bytes().decode("utf-8", errors="replace") for path in home.glob("ledger.db*"))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(1, 25))
+def test_no_canary_is_seen_in_releases_metadata_or_logs(tmp_path: Path, seed: int) -> None:
+    home = make_home(tmp_path / "warehouse")
+    mechanism = "zealous" if seed % 6 == 0 else "safelog"
+    answers = [
+        qlog(home, *SYNTH, "--seed", seed),
+        qlog(home, "release", mechanism, "--month", MONTH, "--json"),
+        qlog(home, "audit"),
+    ]
+    assert [answer.code for answer in answers] == [0, 0, 0], answers[-1].err
+    rows = answers[1].json["rows"]
+    assert sum(rows.values()) >= 5, "a release of nothing proves nothing"
+    assert leaked(seed, outside_private(home)) == set()
+    assert leaked(seed, (answer.out + answer.err for answer in answers)) == set()
+
+
+@pytest.mark.slow
+def test_the_search_for_canaries_finds_them_where_they_are(tmp_path: Path) -> None:
+    """The test of the test: every canary of a month is in its private tables, and the same search sees it there."""
+    home = make_home(tmp_path / "warehouse")
+    assert qlog(home, *SYNTH, "--seed", 3).success
+    assert leaked(3, texts_in(home / "private")) == set(secrets_of(3))
+    assert leaked(3, texts_in(home / "landing")) == set(secrets_of(3))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", [101, 102])
+def test_no_canary_is_seen_in_what_goes_wrong(tmp_path: Path, seed: int) -> None:
+    """Refusals, failed checks and broken files: the messages name keys, counts and files, never a value."""
+    home = make_home(tmp_path / "warehouse")
+    answers: list[Answer] = []
+
+    def fail(*words: object) -> None:
+        answers.append(qlog(home, *words))
+        assert answers[-1].code == 2, (words, answers[-1])
+
+    answers.append(qlog(home, *SYNTH, "--seed", seed))
+    log = next((home / "landing" / "aol").glob("*.txt"))
+    fail("ingest", log, "--format", "excite")
+    columns = tmp_path / "columns.toml"
+    columns.write_text('user = "Query"\nquery = "AnonID"\ntime = "ClickURL"\n', encoding="utf-8")
+    fail("ingest", log, "--format", "table", "--columns", columns)
+    columns.write_text('user = "Query"\nquery = "Session"\ntime = "QueryTime"\n', encoding="utf-8")
+    fail("ingest", log, "--format", "table", "--columns", columns)
+    fail("release", "safelog", "--month", MONTH, "--set", f"pool.path={log}")
+    fail("release", "safelog", "--month", MONTH, "--set", "budget.epsilon=1", "--set", "dataset=poor")
+    # Files that were cut or replaced after they were written.
+    (cleaned,) = (home / "private" / "cleaned_log" / MONTH).glob("*/queries.parquet")
+    cut = cleaned.read_bytes()[: cleaned.stat().st_size // 2]
+    (raw,) = (home / "private" / "raw_log" / MONTH).glob("*/*.parquet")
+    shutil.copyfile(raw, scratch := tmp_path / "good.parquet")
+    for broken in (raw, *(home / "private" / "rejected_log").rglob(f"{MONTH}/*.parquet")):
+        broken.unlink()
+        broken.write_bytes(scratch.read_bytes()[:-100] + cut[:100])
+    answers.append(qlog(home, "release", "safelog", "--month", MONTH))
+    assert answers[-1].code != 0
+    answers.append(qlog(home, "simulate", "safelog", "--month", MONTH, "--variant", "paper"))
+    assert leaked(seed, (answer.out + answer.err for answer in answers)) == set()
+    assert leaked(seed, outside_private(home)) == set()
