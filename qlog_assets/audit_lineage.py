@@ -5,14 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from qlog_assets.door_inputs import PUBLIC_MATERIAL
 from qlog_assets.drawing import MechanismEntry, mechanism
 from qlog_assets.draws import Draw
 from qlog_assets.engine import Engine
 from qlog_assets.ingest import landed_files
 from qlog_assets.ledger import Charge, Ledger
 from qlog_assets.privacy.errors import ParameterError
-from qlog_assets.warehouse import Partition, Warehouse, WarehouseError, file_checksum
+from qlog_assets.warehouse import PUBLIC_MATERIAL, Partition, Warehouse, WarehouseError, file_checksum
 
 
 @dataclass

@@ -39,6 +39,13 @@ AUGMENTED_VERSION = "1." + statement_version("pool_augmented")
 ITEMS_VERSION = "1." + statement_version(
     "chosen_items", "following_queries", *(f"events_{kind}" for kind in ITEM_KINDS)
 )
+CODE_VERSIONS = {
+    "cleaned_log": CLEANED_VERSION,
+    "capped_log": CAPPED_VERSION,
+    "pool_augmented": AUGMENTED_VERSION,
+    "zealous_items": ITEMS_VERSION,
+}
+"""What each stage must have been made by; the door refuses what an older version left behind."""
 
 
 @dataclass(frozen=True)
@@ -75,11 +82,16 @@ class Chain:
         return self.warehouse.write_partition(provenance, write, make_current=self.make_current)
 
     def cap(self, month: Month, cleaned: Partition, chosen: SafelogParameters) -> tuple[Partition, bool]:
-        """capped_log: what each user may contribute, and nothing that any other user decides."""
+        """capped_log: what each user may contribute, and nothing that any other user decides.
+
+        Of a part that is switched off nobody contributes anything; the door then refuses a request that has it on.
+        """
+        switched_off = {name: None for name in ("click_scale", "transition_scale") if getattr(chosen, name) is None}
         limits = {
             "queries_per_user": chosen.queries_per_user,
             "clicks_per_user": chosen.clicks_per_user,
             "session_gap_minutes": SESSION_GAP_MINUTES,
+            **switched_off,
         }
         provenance = describe(
             "capped_log",
@@ -99,8 +111,9 @@ class Chain:
         }
 
         def write(directory: Path) -> dict[str, TableFacts]:
-            view_tables(self.engine, "cleaned", cleaned, CLEANED_TABLES)
-            self.engine.statement_view("following_queries")
+            self.engine.view("cleaned_queries", cleaned.files("queries"))
+            self.engine.view("cleaned_clicks", cleaned.files("clicks"), without_rows="click_scale" in switched_off)
+            self.engine.statement_view("following_queries", without_rows="transition_scale" in switched_off)
             return {
                 table: self.engine.write(
                     f"capped_{table}",

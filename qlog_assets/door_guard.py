@@ -55,14 +55,28 @@ def refuse_strangers(warehouse: Warehouse, ledger: Ledger, dataset: str) -> None
 def refuse_second_dataset(warehouse: Warehouse, dataset: str) -> None:
     """Refuse another name for the same log: it would open another budget for the same people."""
     pin = pinned_dataset(warehouse)
-    if not pin.exists():
-        write_private(pin, f"{dataset}\n")
-    known = pin.read_text(encoding="utf-8").strip()
+    known = pin.read_text(encoding="utf-8").strip() if pin.exists() else dataset
     if known != dataset:
         raise DoorError(
             f"the door refuses to work: this warehouse holds the data set {known} and the policy says {dataset}: "
             "a second name would be a second budget for the same people"
         )
+
+
+def refuse_lost_account(warehouse: Warehouse, ledger: Ledger, dataset: str) -> None:
+    """Refuse to open an account that was opened before: whatever its ledger charged would be forgotten with it."""
+    if pinned_dataset(warehouse).exists():
+        raise DoorError(
+            f"the door refuses to work: charges were made for {dataset} and the ledger at {ledger.where} knows none: "
+            "restore the ledger that made them"
+        )
+
+
+def pin_dataset(warehouse: Warehouse, dataset: str) -> None:
+    """Remember that an account was opened. After it was, so that a crash in between locks nobody out."""
+    pin = pinned_dataset(warehouse)
+    if not pin.exists():
+        write_private(pin, f"{dataset}\n")
 
 
 def pinned_dataset(warehouse: Warehouse) -> Path:

@@ -8,15 +8,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from qlog_assets.chain import CODE_VERSIONS
 from qlog_assets.checks import CheckResult
 from qlog_assets.drawing import MechanismEntry
 from qlog_assets.engine import Engine
 from qlog_assets.months import Month
 from qlog_assets.privacy.errors import QlogError
-from qlog_assets.warehouse import Partition, Warehouse, WarehouseError
-
-PUBLIC_MATERIAL = "public"
-"""The month under which public material (pools, url lists) is kept: it belongs to no month of the log."""
+from qlog_assets.warehouse import PUBLIC_MATERIAL, Partition, Warehouse, WarehouseError
 
 
 class DoorError(QlogError):
@@ -40,22 +38,27 @@ def collect_inputs(
     return inputs
 
 
-def refuse_stale(warehouse: Warehouse, partition: Partition, month: Month) -> None:
-    """Raise if anything upstream was rebuilt since: a half-rebuilt chain describes no single log.
+def refuse_stale(warehouse: Warehouse, partition: Partition, month: str) -> None:
+    """Raise if anything upstream was rebuilt since, or by other code: a half-rebuilt chain describes no single log.
 
     An upstream partition that retention deleted cannot be compared; the content digest recorded downstream stands.
     """
-    for name, shape in partition.provenance.upstream.items():
-        asset = name.partition(":")[0]
-        if not warehouse.has_current(asset, month):
+    made = partition.provenance
+    if made.code_version != CODE_VERSIONS.get(made.asset, made.code_version):
+        raise WarehouseError(f"{made.asset} {month} was made by another version of the software: materialize it again")
+    for name, shape in made.upstream.items():
+        # A month's raw log comes from batches, which have keys of their own; everything else is of the same month.
+        asset, _, batch = name.partition(":")
+        key = batch or month
+        if not warehouse.has_current(asset, key):
             continue
-        above = warehouse.current(asset, month)
+        above = warehouse.current(asset, key)
         if above.provenance.shape != shape:
             raise WarehouseError(
-                f"{partition.provenance.asset} {month} was made from a {asset} that is no longer current: "
-                f"materialize {partition.provenance.asset} again"
+                f"{made.asset} {month} was made from a {asset} that is no longer current: "
+                f"materialize {made.asset} again"
             )
-        refuse_stale(warehouse, above, month)
+        refuse_stale(warehouse, above, key)
 
 
 def public_inputs(warehouse: Warehouse, entry: MechanismEntry, inputs: Mapping[str, Partition]) -> dict[str, Partition]:

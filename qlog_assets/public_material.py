@@ -9,15 +9,15 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from qlog_assets.door_inputs import PUBLIC_MATERIAL
 from qlog_assets.ingest import link_or_copy
 from qlog_assets.ledger import Ledger
 from qlog_assets.months import Month
 from qlog_assets.privacy.errors import QlogError
+from qlog_assets.public_zone import damage
 from qlog_assets.scratch import make_private
 from qlog_assets.settings import Policy
 from qlog_assets.sources.pools import PoolSpec, PublicList, ReleasedPool, load_pool, load_url_list
-from qlog_assets.warehouse import Partition, TableFacts, Warehouse, describe, file_checksum
+from qlog_assets.warehouse import PUBLIC_MATERIAL, Partition, TableFacts, Warehouse, describe, file_checksum
 
 if TYPE_CHECKING:
     from qlog_assets.chain import Chain
@@ -50,6 +50,9 @@ def earlier_release(warehouse: Warehouse, release_id: str, month: Month) -> Rele
     path = warehouse.released / charge.mechanism / charge.month / charge.release_id
     if charge.state != "published" or charge.month >= month:
         raise QlogError(f"{release_id} cannot be in the pool of {month}: it is {charge.state}, of {charge.month}")
+    found = damage(path, charge.manifest_digest)
+    if found:
+        raise QlogError(f"{release_id} cannot be in the pool of {month}: {found[0]}")
     table = path / "queries.parquet"
     if not table.exists():
         raise QlogError(f"{release_id} cannot be in the pool of {month}: it has no table of queries")
@@ -68,14 +71,14 @@ def keep(chain: Chain, asset: str, table: str, loaded: PublicList) -> Partition:
         PUBLIC_MATERIAL,
         code_version="1",
         parameters=loaded.provenance,
-        upstream={"list": loaded.digest},
+        upstream={"list": loaded.content_digest},
         run_id=chain.run_id,
     )
 
     def write(directory: Path) -> dict[str, TableFacts]:
         name = f"{table}.parquet"
         link_or_copy(loaded.path, directory / name)
-        return {table: TableFacts(loaded.rows, {name: file_checksum(directory / name)}, loaded.digest)}
+        return {table: TableFacts(loaded.rows, {name: file_checksum(directory / name)}, loaded.content_digest)}
 
     return chain.warehouse.write_partition(provenance, write, make_current=chain.make_current)[0]
 

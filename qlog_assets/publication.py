@@ -6,11 +6,13 @@ draw, its charge and the ledger's event that recorded it, so a publication that 
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 
 from qlog_assets.checks import NEVER, released_frames, run_suite
 from qlog_assets.drawing import Drawn, MechanismEntry
@@ -97,6 +99,27 @@ def stage(
         file.chmod(0o644)
     sync_directory(directory)
     return path
+
+
+def unlike_draw(directory: Path, draw: Draw, entry: MechanismEntry) -> list[str]:
+    """In what the public tables differ from what was drawn. Empty: in nothing.
+
+    Checksums tell that files are those of a manifest; only the draw tells that the manifest is of this release. Parquet
+    is compared by what it says, because another version of its writer may say it in other bytes.
+    """
+    public, _ = suppress_personal_data(draw.read(), entry)
+    sentences = []
+    with tempfile.TemporaryDirectory(prefix="qlog-") as scratch:
+        for layout in entry.tables:
+            if layout.name not in public:
+                continue
+            write_table(public[layout.name], layout, Path(scratch))
+            parquet, text = f"{layout.name}.parquet", f"{layout.name}.csv"
+            if not pq.read_table(directory / parquet).equals(pq.read_table(Path(scratch) / parquet)):
+                sentences.append(f"{parquet} does not say what was drawn")
+            if (directory / text).read_bytes() != (Path(scratch) / text).read_bytes():
+                sentences.append(f"{text} does not say what was drawn")
+    return sentences
 
 
 def suppress_personal_data(drawn: Drawn, entry: MechanismEntry) -> tuple[dict[str, pa.Table], dict[str, int]]:

@@ -10,6 +10,7 @@ What one user can change here is decided upstream (`sql/capped_*.sql`), checked 
 
 from __future__ import annotations
 
+import errno
 import secrets
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
@@ -17,10 +18,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from qlog_assets.door_guard import LONGEST_WAIT_SECONDS, alone, refuse_second_dataset, refuse_strangers
+from qlog_assets.door_guard import (
+    LONGEST_WAIT_SECONDS,
+    alone,
+    pin_dataset,
+    refuse_lost_account,
+    refuse_second_dataset,
+    refuse_strangers,
+)
 from qlog_assets.door_inputs import DoorError, collect_inputs, refuse_broken_limits
 from qlog_assets.drawing import MechanismEntry, mechanism
-from qlog_assets.draws import Draw, DrawnRelease, discard_draw, load_draw, store_draw
+from qlog_assets.draws import Draw, DrawError, DrawnRelease, discard_draw, load_draw, store_draw
 from qlog_assets.engine import Engine
 from qlog_assets.ledger import Budget, Charge, DrawConflictError, Ledger
 from qlog_assets.months import Month
@@ -36,7 +44,7 @@ from qlog_assets.public_zone import (
     take_away,
     write_tombstone,
 )
-from qlog_assets.publication import Publication, stage
+from qlog_assets.publication import Publication, stage, unlike_draw
 from qlog_assets.report.manifest import software_versions
 from qlog_assets.scratch import temporary_directory
 from qlog_assets.settings import Policy
@@ -145,6 +153,7 @@ class Door:
     ) -> tuple[Charge, bool]:
         refuse_second_dataset(self.warehouse, self.policy.dataset)
         self.ensure_dataset(promise.unit, promise.relation)
+        pin_dataset(self.warehouse, self.policy.dataset)
         assert promise.proven is not None
         # What the mechanism reads is decided by the capped log and public material alone: counts follow from them.
         digested = [entry.inputs[0], *(name for name in entry.public_inputs if name in inputs)]
@@ -174,6 +183,7 @@ class Door:
         if not self._has_dataset():
             # A new account beside old releases: the ledger that charged for them was lost or swapped.
             refuse_strangers(self.warehouse, self.ledger, self.policy.dataset)
+            refuse_lost_account(self.warehouse, self.ledger, self.policy.dataset)
         budget = self.policy.budget
         self.ledger.ensure_dataset(
             self.policy.dataset,
@@ -249,12 +259,13 @@ class Door:
             charge = self._drawn_charge(entry, month)
             promise = self._priced(entry, charge)
             target = release_path(self.warehouse, charge)
-            draw = self._recorded_draw(charge)
+            served = charge.state == "published" and target.exists()
+            draw = self._recorded_draw(charge, needed=not served)
             if draw is not None:
                 self._refuse_changed_inputs(entry, month, draw)
-            if charge.state != "published" or not target.exists():
+            if not served:
                 charge = self._make_public(entry, charge, draw, promise, target)
-            self._refuse_damaged(charge, target)
+            self._refuse_damaged(entry, charge, target, draw)
             point_latest(self.warehouse, target)
             on_point("latest_pointed")
             published = Publication.read(target)
@@ -265,6 +276,12 @@ class Door:
         live = self.ledger.live(self.policy.dataset, month, entry.name)
         if live and live[-1].state != "reserved":
             return live[-1]
+        own = [c for c in self.ledger.charges(self.policy.dataset) if (c.month, c.mechanism) == (month, entry.name)]
+        if own and own[-1].state == "withdrawn":
+            raise DoorError(
+                f"the door refuses {entry.name} {month}: {own[-1].release_id} was withdrawn: {own[-1].closing_reason}; "
+                "another draw needs --again with a reason"
+            )
         chosen = entry.parameters(self.policy)
         with Engine.open(self.warehouse) as engine:
             inputs = collect_inputs(self.warehouse, entry, month, chosen.as_public())
@@ -284,17 +301,27 @@ class Door:
             )
         return promise
 
-    def _recorded_draw(self, charge: Charge) -> Draw | None:
-        """The charge's stored draw, if it is there; refused if it is not the one the ledger recorded."""
+    def _recorded_draw(self, charge: Charge, *, needed: bool) -> Draw | None:
+        """The charge's stored draw, if it is there; where it is needed, refused if the ledger recorded another one.
+
+        A release that is public already does not need it: what is wrong with its draw is for the audit to tell.
+        """
         if not self._stored(charge):
             return None
-        draw = load_draw(self.warehouse, charge.fingerprint)
-        if draw.digest != charge.draw_digest:
+        try:
+            draw = load_draw(self.warehouse, charge.fingerprint)
+        except DrawError:
+            if needed:
+                raise
+            return None
+        if draw.digest == charge.draw_digest:
+            return draw
+        if needed:
             raise DoorError(
                 f"the stored draw of {charge.release_id} is not the one the ledger recorded: it was changed on disk; "
                 "restore private/draws from a backup"
             )
-        return draw
+        return None
 
     def _refuse_changed_inputs(self, entry: MechanismEntry, month: Month, draw: Draw) -> None:
         """Refuse while what the draw was made from lies there changed; what retention deleted cannot be looked at."""
@@ -334,9 +361,12 @@ class Door:
                 "version of the software; restore released/ from a backup"
             ) from None
         except OSError as error:
+            remedy = "make room"
+            if error.errno == errno.EXDEV:
+                remedy = "keep released/ on the same file system as private/"
             raise DoorError(
                 f"the door could not write {charge.release_id} ({error.strerror or error}): nothing half-written is "
-                "public; make room and run again, at no new charge"
+                f"public; {remedy} and run again, at no new charge"
             ) from error
         return charge
 
@@ -350,9 +380,11 @@ class Door:
             scratch.rename(staged)
         on_point("release_staged")
 
-    def _refuse_damaged(self, charge: Charge, target: Path) -> None:
-        """Never serve files that are not what was published."""
+    def _refuse_damaged(self, entry: MechanismEntry, charge: Charge, target: Path, draw: Draw | None) -> None:
+        """Never serve files that are not what was published, nor what was published that is not what was drawn."""
         found = damage(target, charge.manifest_digest)
+        if not found and draw is not None:
+            found = unlike_draw(target, draw, entry)
         if found:
             raise DoorError(
                 f"the door refuses to serve {charge.release_id}: {found[0]}: remove its directory from released/ and "

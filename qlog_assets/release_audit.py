@@ -15,11 +15,13 @@ from typing import TYPE_CHECKING, Any
 from qlog_assets.audit_history import door_runs, run_findings
 from qlog_assets.audit_lineage import Lineage
 from qlog_assets.door_guard import pinned_dataset
+from qlog_assets.drawing import mechanism
 from qlog_assets.draws import Draw, DrawError, load_draw
 from qlog_assets.ledger import Charge, Ledger, LedgerError, MissingLedgerError, SaltedHead
 from qlog_assets.privacy.errors import QlogError
 from qlog_assets.privacy.guarantees import guarantee, parameter_model
 from qlog_assets.public_zone import LATEST, listed, release_path, tombstone_path, tombstone_text, unknown_entries
+from qlog_assets.publication import unlike_draw
 from qlog_assets.report.manifest import MANIFEST_NAME, load_manifest, verify_files
 from qlog_assets.warehouse import Warehouse, file_checksum
 
@@ -150,11 +152,15 @@ class ReleaseAudit:
         return verdict
 
     def _published(self, charge: Charge, verdict: ReleaseVerdict) -> None:
-        manifest = audit_files(release_path(self.warehouse, charge), charge, verdict)
+        path = release_path(self.warehouse, charge)
+        manifest = audit_files(path, charge, verdict)
         if manifest is not None:
             audit_manifest(manifest, charge, self.ledger, verdict)
         audit_guarantee(charge, manifest, verdict)
-        followed = self.lineage.follow(charge, self._draw(charge, verdict))
+        draw = self._draw(charge, verdict)
+        if draw is not None and not verdict.findings:
+            verdict.findings += unlike_draw(path, draw, mechanism(charge.mechanism))
+        followed = self.lineage.follow(charge, draw)
         verdict.findings += followed.findings
         verdict.notes += followed.notes
         found, notes = run_findings(self.runs, door_runs(self.ledger, charge), followed.run_ids)
