@@ -5,7 +5,8 @@ log's zones or declares itself to come from the log. It cannot know more than th
 states that it was made without the log (PRIVACY 2.3 G3). Which releases may serve is the ledger's knowledge.
 
 A loaded pool is a Parquet file of distinct normalised queries in a fixed order with dense ids, beside a JSON file that
-says where they come from. Both are named by the digest of what made them, so that loading again costs nothing.
+says where they come from. Both are named by the digest of what made them, so that loading again costs nothing. What a
+pool says has a digest of its own: the same texts are the same pool, whatever the list is called or said to be.
 """
 
 from __future__ import annotations
@@ -40,8 +41,8 @@ from qlog_assets.sources.pool_files import (
     read_released,
 )
 
-LOADER_VERSION = 1
-"""Raise it when the same file would give another pool."""
+LOADER_VERSION = 2
+"""Raise it when the same file would give another pool, or other facts about it."""
 PUBLIC_SEED = "qlog pool 1"
 """Sampling is not a secret: the pool it leaves is published with the release (PRIVACY 2.3 G3 b)."""
 LONGEST_QUERY = 4096
@@ -88,14 +89,15 @@ class PublicList:
 
     path: Path
     rows: int
-    digest: str
+    content_digest: str
+    """Of the texts alone."""
     provenance: dict[str, Any]
 
 
 def load_pool(
     spec: PoolSpec, cache: Path, *, private_zones: Sequence[Path] = (), before: Month | None = None
 ) -> PublicList:
-    """Load a pool into `cache/<digest>.parquet` (pool_id, query), or find it there.
+    """Load a pool into `cache/<key>.parquet` (pool_id, query), or find it there.
 
     `private_zones` are the raw log's directories, from which no pool may come; `before` is the month about to be
     released, which releases in the pool must precede.
@@ -126,7 +128,7 @@ def load_pool(
 
 
 def load_url_list(path: Path, cache: Path, *, description: str = "", private_zones: Sequence[Path] = ()) -> PublicList:
-    """Load a public list of urls, one a line, into `cache/<digest>.parquet` (url_id, url)."""
+    """Load a public list of urls, one a line, into `cache/<key>.parquet` (url_id, url)."""
     refuse_private(path, private_zones)
     provenance = {
         "kind": "url_list",
@@ -202,12 +204,12 @@ def _sampler(seed: str, probability: Fraction) -> Callable[[str], bool]:
 def _store(cache: Path, column: str, id_column: str, provenance: dict[str, Any], values: Iterable[str]) -> PublicList:
     """Write the distinct values, sorted by code point, unless the cache has them already and they are intact."""
     facts = json.dumps([LOADER_VERSION, provenance], sort_keys=True, ensure_ascii=False)
-    digest = hashlib.sha256(facts.encode()).hexdigest()[:20]
-    target, description = cache / f"{digest}.parquet", cache / f"{digest}.json"
+    key = hashlib.sha256(facts.encode()).hexdigest()[:20]
+    target, description = cache / f"{key}.parquet", cache / f"{key}.json"
     if target.exists() and description.exists():
         known = json.loads(description.read_text(encoding="utf-8"))
-        if known["sha256"] == _checksum(target):
-            return PublicList(target, known["rows"], digest, known)
+        if known["provenance"]["sha256"] == _checksum(target):
+            return PublicList(target, known["provenance"]["rows"], known["content_digest"], known["provenance"])
     distinct = sorted(set(values))
     if not distinct:
         raise QlogError(f"{provenance['name']}: has no {column} in it: name a file that does")
@@ -216,13 +218,20 @@ def _store(cache: Path, column: str, id_column: str, provenance: dict[str, Any],
     with tempfile.TemporaryDirectory(dir=cache, prefix=".tmp-") as scratch:
         written = Path(scratch) / target.name
         pq.write_table(pa.table({id_column: ids, column: pa.array(distinct, pa.string())}), written, compression="zstd")
-        known = {**provenance, "rows": len(distinct), "sha256": _checksum(written), "loader": LOADER_VERSION}
+        table_facts = {"rows": len(distinct), "sha256": _checksum(written), "loader": LOADER_VERSION}
+        known = {"provenance": {**provenance, **table_facts}, "content_digest": _content_digest(distinct)}
         described = Path(scratch) / description.name
         described.write_text(json.dumps(known, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
         # The table first: a description without its table is rebuilt, and no reader ever sees the reverse as whole.
         os.replace(written, target)
         os.replace(described, description)
-    return PublicList(target, len(distinct), digest, known)
+    return PublicList(target, len(distinct), known["content_digest"], known["provenance"])
+
+
+def _content_digest(texts: Sequence[str]) -> str:
+    """SHA-256 of the texts in their fixed order, each after its length in bytes (eight bytes, big-endian)."""
+    encoded = (text.encode("utf-8") for text in texts)
+    return hashlib.sha256(b"".join(len(text).to_bytes(8, "big") + text for text in encoded)).hexdigest()
 
 
 def _checksum(path: Path) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import hashlib
 import json
 from fractions import Fraction
 from pathlib import Path
@@ -122,6 +123,39 @@ def test_a_damaged_cache_is_built_anew(tmp_path: Path) -> None:
     assert texts(load_pool(spec, tmp_path / "cache")) == ["tea"]
 
 
+def test_a_list_is_told_apart_by_its_texts_and_by_nothing_else(tmp_path: Path) -> None:
+    source, renamed, urls = tmp_path / "list.txt", tmp_path / "renamed.txt", tmp_path / "urls.txt"
+    source.write_text("tea\ncake\n")
+    renamed.write_text("Cake\r\nTea\r\ntea\r\n")
+    urls.write_text("cake\ntea\n")
+    spec = PoolSpec(kind="query_list", path=source)
+    loaded = [
+        load_pool(spec, tmp_path / "cache"),
+        load_pool(spec, tmp_path / "cache"),
+        load_pool(spec.with_changes(description="corrected", licence="CC0"), tmp_path / "cache"),
+        load_pool(spec.with_changes(path=renamed), tmp_path / "cache"),
+        load_pool(spec.with_changes(kind="ngram_file"), tmp_path / "cache"),
+        load_pool(spec.with_changes(seed="other"), tmp_path / "cache"),
+        load_url_list(urls, tmp_path / "cache"),
+    ]
+    assert len({found.content_digest for found in loaded}) == 1
+    assert loaded[2].provenance["description"] == "corrected" and loaded[3].provenance["name"] == "renamed.txt"
+    assert len({found.path for found in loaded}) == 6
+    others = {loaded[0].content_digest}
+    for number, content in enumerate(("tea\n", "tea\ncakes\n", "teac\nake\n", "tea cake\n", "c\nake\ntea\n"), start=2):
+        source.write_text(content)
+        others.add(load_pool(spec, tmp_path / "cache").content_digest)
+        assert len(others) == number
+
+
+def test_the_content_digest_is_the_one_that_anybody_can_compute(tmp_path: Path) -> None:
+    source = tmp_path / "list.txt"
+    source.write_text("thé\ncake\n")
+    said = b"".join(len(text).to_bytes(8, "big") + text for text in (b"cake", "thé".encode()))
+    loaded = load_pool(PoolSpec(kind="query_list", path=source), tmp_path / "cache")
+    assert loaded.content_digest == hashlib.sha256(said).hexdigest()
+
+
 def test_another_content_or_sample_is_another_pool(tmp_path: Path) -> None:
     source = tmp_path / "list.txt"
     source.write_text("tea\n")
@@ -130,7 +164,7 @@ def test_another_content_or_sample_is_another_pool(tmp_path: Path) -> None:
     source.write_text("tea\ncake\n")
     second = load_pool(spec, tmp_path / "cache")
     third = load_pool(spec.with_changes(seed="other"), tmp_path / "cache")
-    assert len({first.digest, second.digest, third.digest}) == 3
+    assert len({first.path, second.path, third.path}) == 3
     assert (first.rows, second.rows, third.rows) == (1, 2, 2)
 
 
