@@ -13,10 +13,15 @@ from qlog_assets.warehouse import Warehouse
 FIRST, LAST = Month("2006-03"), Month("2006-05")
 
 POLICY = """\
-# The demo's release policy; `qlog demo` wrote it. Every key has a default: see docs/parameters.md.
+# The demo's release policy; `qlog demo` wrote it. Every key has a default: see docs/policy.md.
 dataset = "demo"
 first = "2006-03"
 last = "2006-05"
+
+[about]
+publisher = "qlog demo"
+population = "the made-up users of a synthetic log"
+licence = "public domain"
 
 [pool]
 # What anybody could have typed in the synthetic world, whether or not somebody did.
