@@ -59,7 +59,7 @@ WITH first_clicked AS (
         "user",
         query,
         url,
-        min(row("time", coalesce("rank", 2147483647))) AS clicked_at
+        min(epoch_us("time")::HUGEINT * 2147483648 + coalesce("rank", 2147483647)) AS clicked_at
     FROM log
     WHERE url <> '' AND query NOT IN ('', '-')
     GROUP BY month, "user", query, url

@@ -72,14 +72,16 @@ class Engine:
             finally:
                 connection.close()
 
-    def view(self, name: str, files: Sequence[Path]) -> None:
-        """Name some Parquet files, so that statements can read them as a table."""
+    def view(self, name: str, files: Sequence[Path], *, without_rows: bool = False) -> None:
+        """Name some Parquet files, so that statements can read them as a table; or only what its columns are."""
         listed = ", ".join("'" + str(path).replace("'", "''") + "'" for path in files)
-        self.connection.execute(f"CREATE OR REPLACE TEMP VIEW {name} AS SELECT * FROM read_parquet([{listed}])")
+        rows = " LIMIT 0" if without_rows else ""
+        self.connection.execute(f"CREATE OR REPLACE TEMP VIEW {name} AS SELECT * FROM read_parquet([{listed}]){rows}")
 
-    def statement_view(self, name: str) -> None:
+    def statement_view(self, name: str, *, without_rows: bool = False) -> None:
         """Name what `sql/<name>.sql` selects, to be computed where it is read."""
-        self.connection.execute(f"CREATE OR REPLACE TEMP VIEW {name} AS {statement(name)}")
+        text = f"SELECT * FROM ({statement(name)}) LIMIT 0" if without_rows else statement(name)
+        self.connection.execute(f"CREATE OR REPLACE TEMP VIEW {name} AS {text}")
 
     def statement_table(self, name: str, table: str | None = None, **parameters: Any) -> None:
         """Compute what `sql/<name>.sql` selects and keep it, for statements that read it again."""

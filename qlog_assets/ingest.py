@@ -24,7 +24,7 @@ from qlog_assets.settings import Policy
 from qlog_assets.sources.column_map import ColumnMap
 from qlog_assets.sources.readers import LogSource, MonthRange, read_batch
 from qlog_assets.sources.readers_sql import OUTSIDE_POLICY
-from qlog_assets.warehouse import Partition, TableFacts, Warehouse, WarehouseError, describe, file_checksum
+from qlog_assets.warehouse import Partition, TableFacts, Warehouse, WarehouseError, describe, file_checksum, is_intact
 
 FORMATS = ("aol", "excite", "table")
 READER_VERSION = "2"
@@ -126,8 +126,8 @@ def name_part(path: Path) -> str:
 def find_batch(warehouse: Warehouse, key: str) -> Batch:
     """The landing file of a batch key."""
     for path, format in landed_files(warehouse):
-        if key.startswith(f"{name_part(path)}-") and batch_of(path, format).key == key:
-            return batch_of(path, format)
+        if key.startswith(f"{name_part(path)}-") and (batch := batch_of(path, format)).key == key:
+            return batch
     raise QlogError(f"no landing file belongs to the batch {key}: run qlog ingest with its file again")
 
 
@@ -154,6 +154,7 @@ def is_ingested(known: Sequence[Partition], batch: Batch, policy: Policy) -> boo
         and part.provenance.parameters == reading(batch, policy)
         and is_complete(part)
         and within_share(part, policy)
+        and is_intact(part.path)
         for part in known
     )
 
@@ -278,6 +279,7 @@ def assemble_raw_log(
     def write(directory: Path) -> dict[str, TableFacts]:
         files: dict[str, str] = {}
         for number, part in enumerate(parts):
+            part.verify()
             for path, checksum in part.provenance.tables[month].files.items():
                 name = f"{number:04d}-{Path(path).name}"
                 link_or_copy(part.path / path, directory / name)

@@ -1,11 +1,12 @@
 -- The first clicks_per_user distinct (query, url) pairs of each user, by (time first clicked, rank, bytes).
 -- Reads only that user's rows. A pair's rank is that of its earliest click; a click without a rank comes last.
+-- Time and rank are one number, because the least of numbers is found in two thirds of the time of the least of rows.
 WITH first_clicked AS (
     SELECT
         "user",
         query,
         url,
-        min(row("time", coalesce("rank", 2147483647))) AS clicked_at
+        min(epoch_us("time")::HUGEINT * 2147483648 + coalesce("rank", 2147483647)) AS clicked_at
     FROM cleaned_clicks
     GROUP BY "user", query, url
 )
