@@ -18,7 +18,7 @@ help: ## What can be made
 $(VENV)/.installed: requirements.txt pyproject.toml
 	@command -v $(PYTHON) >/dev/null || { echo "$(PYTHON) is needed: install Python 3.11, or say make PYTHON=/path/to/it"; exit 2; }
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/pip install --quiet --disable-pip-version-check -r requirements.txt hatchling==1.33.0 editables==0.5
+	$(BIN)/pip install --quiet --disable-pip-version-check -r requirements.txt
 	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
 	@touch $@
 
@@ -61,6 +61,9 @@ $(PEERS)/.installed: benchmarks/requirements-peers.txt
 docs: $(VENV)/.installed ## Write the generated pages
 	$(BIN)/python -m qlog_assets.report.guarantees_page
 	$(BIN)/python -m qlog_assets.report.policy_page
+
+pins: $(VENV)/.installed-dev ## Write the requirement files from what is installed
+	$(BIN)/python tools/pins.py
 
 clean: ## Remove the environment and the demo's data
 	rm -rf $(VENV) .cache warehouse
