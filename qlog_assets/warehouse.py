@@ -215,7 +215,7 @@ class Warehouse:
         base = self.private / asset / month
         with self.writing(asset, month):
             make_private(base)
-            fresh = not (_intact(base / shape) and sound(self.partition(asset, month, shape)))
+            fresh = not (is_intact(base / shape) and sound(self.partition(asset, month, shape)))
             if fresh:
                 with temporary_directory(base) as scratch:
                     tables = write(scratch)
@@ -316,11 +316,12 @@ def replace_directory(source: Path, target: Path) -> None:
             os.rename(source, target)
         except OSError:
             # Another process finished the same shape first: its partition is as good as ours.
-            if not _intact(target):
+            if not is_intact(target):
                 raise
 
 
-def _intact(path: Path) -> bool:
+def is_intact(path: Path) -> bool:
+    """Whether a partition's files are what its provenance says."""
     if not (path / "provenance.json").exists():
         return False
     try:

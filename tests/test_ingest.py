@@ -11,7 +11,16 @@ from support.door import MARCH, warehouse_at
 from support.instances import make_home
 
 from qlog_assets.engine import Engine
-from qlog_assets.ingest import assemble_raw_log, batch_of, ingest_batch, is_ingested
+from qlog_assets.ingest import (
+    assemble_raw_log,
+    batch_of,
+    batches,
+    find_batch,
+    ingest_batch,
+    is_ingested,
+    land,
+    landed_files,
+)
 from qlog_assets.inspection import inspect_rejected_log
 from qlog_assets.privacy.errors import QlogError
 from qlog_assets.settings import Policy
@@ -107,3 +116,81 @@ def test_rows_of_other_months_are_not_bad_rows(
     else:
         with pytest.raises(QlogError, match="year"):
             assemble_raw_log(warehouse, MARCH, policy)
+
+
+# One file, once -------------------------------------------------------------------------------------------------------
+
+
+def test_a_copy_under_another_name_adds_no_rows(warehouse: Warehouse, policy: Policy, ingest: Ingest) -> None:
+    """However it came in: the command line notices a copy, a file put into the landing zone by hand is ingested."""
+    ingest("one.txt", good=5)
+    copy = warehouse.landing / "aol" / "two.txt"
+    shutil.copyfile(warehouse.landing / "aol" / "one.txt", copy)
+    with Engine.open(warehouse) as engine:
+        ingest_batch(warehouse, engine, batch_of(copy, "aol"), policy)
+    assert len(batches(warehouse)) == 2
+    assert assemble_raw_log(warehouse, MARCH, policy)[0].rows("log") == 5
+
+
+def test_one_file_in_two_formats_is_two_batches_each_read_in_its_own(warehouse: Warehouse) -> None:
+    for format in ("aol", "excite"):
+        (warehouse.landing / format).mkdir()
+        (warehouse.landing / format / "log.txt").write_text("u\t970916001949\tnews\n", encoding="utf-8")
+    keys = {format: batch_of(warehouse.landing / format / "log.txt", format).key for format in ("aol", "excite")}
+    assert keys["aol"] != keys["excite"]
+    for format, key in keys.items():
+        assert find_batch(warehouse, key).source.format == format
+
+
+def test_a_batch_whose_rows_were_damaged_is_refused_by_name_and_mended_by_ingesting_again(
+    warehouse: Warehouse, policy: Policy, ingest: Ingest
+) -> None:
+    batch = ingest("log.txt", good=5)
+    (rows,) = batch.files(MARCH)
+    rows.write_bytes(rows.read_bytes()[:-4] + b"PAR0")
+    with pytest.raises(QlogError, match="was changed after it was written"):
+        assemble_raw_log(warehouse, MARCH, policy)
+    assert not is_ingested(batches(warehouse), batch_of(warehouse.landing / "aol" / "log.txt", "aol"), policy)
+    ingest("log.txt", good=5)
+    assert assemble_raw_log(warehouse, MARCH, policy)[0].rows("log") == 5
+
+
+def test_a_month_of_several_batches_has_the_rows_of_each_once(
+    warehouse: Warehouse, policy: Policy, ingest: Ingest
+) -> None:
+    for number in range(3):
+        ingest(f"{number}.txt", good=number + 1)
+    first, fresh = assemble_raw_log(warehouse, MARCH, policy)
+    assert first.rows("log") == 6 and fresh
+    again, fresh = assemble_raw_log(warehouse, MARCH, policy)
+    assert again.provenance.shape == first.provenance.shape and not fresh
+    ingest("3.txt", good=1)
+    assert assemble_raw_log(warehouse, MARCH, policy)[0].rows("log") == 7
+
+
+# The landing zone -----------------------------------------------------------------------------------------------------
+
+
+def test_logs_of_one_name_and_different_content_both_land(warehouse: Warehouse, tmp_path: Path) -> None:
+    paths = []
+    for folder in ("a", "b"):
+        (tmp_path / folder).mkdir()
+        paths.append(tmp_path / folder / "log.txt")
+        paths[-1].write_text(f"log of {folder}\n", encoding="utf-8")
+    landed = land(warehouse, paths, "aol")
+    assert [path.read_text(encoding="utf-8") for path in landed] == ["log of a\n", "log of b\n"]
+    assert land(warehouse, paths, "aol") == landed
+    assert [path for path, _ in landed_files(warehouse)] == sorted(landed)
+
+
+def test_a_log_that_lies_in_the_landing_zone_stays_where_it_is(warehouse: Warehouse) -> None:
+    path = warehouse.landing / "aol" / "log.txt"
+    path.parent.mkdir()
+    path.write_text("log\n", encoding="utf-8")
+    assert land(warehouse, [path], "aol") == [path.resolve()]
+    assert [found for found, _ in landed_files(warehouse)] == [path]
+
+
+def test_a_batch_without_a_landing_file_is_an_error_that_says_what_to_do(warehouse: Warehouse) -> None:
+    with pytest.raises(QlogError, match="run qlog ingest with its file again"):
+        find_batch(warehouse, "gone-txt-aol-0123456789ab")
