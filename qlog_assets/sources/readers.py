@@ -123,6 +123,14 @@ def read_batch(
         facts = _sort_out(
             connection, rows, source, months, out, after_round=lambda: progress and progress(log.position, log.size)
         )
+    except (duckdb.IOException, duckdb.OutOfMemoryException):
+        # A full disk or too little memory says nothing about the file.
+        raise
+    except duckdb.Error as error:
+        # DuckDB's own words may quote the value it could not take.
+        raise QlogError(
+            f"{source.path.name}: cannot be read ({type(error).__name__}): write it anew as text or with plain types"
+        ) from None
     finally:
         log.close()
     if facts.accepted + sum(facts.rejected.values()) != facts.read:

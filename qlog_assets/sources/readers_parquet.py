@@ -1,6 +1,7 @@
 """From a Parquet file to Arrow batches of numbered rows, with the columns a column map names and no others.
 
-What the values mean is decided in SQL (`readers.py`), as for delimited files.
+What the values mean is decided in SQL (`readers.py`), as for delimited files. Here they are put into types of which SQL
+can read any value: a time that no timestamp can hold becomes a null, which costs its own row and not the file.
 """
 
 from __future__ import annotations
@@ -18,6 +19,30 @@ from qlog_assets.sources.readers_lines import Fault
 
 PARQUET_MAGIC = b"PAR1"
 BATCH_ROWS = 1 << 19
+
+TICKS_A_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
+DAY_SECONDS = 86_400
+LAST_SECOND = 250_000_000_000
+"""From 1970, either way: years that have four digits, in any of these units."""
+
+
+TEXT_TYPES = (
+    pa.types.is_string,
+    pa.types.is_large_string,
+    pa.types.is_string_view,
+    pa.types.is_binary,
+    pa.types.is_large_binary,
+    pa.types.is_binary_view,
+    pa.types.is_fixed_size_binary,
+)
+NUMBER_TYPES = (
+    pa.types.is_integer,
+    pa.types.is_float32,
+    pa.types.is_float64,
+    pa.types.is_decimal128,
+    pa.types.is_boolean,
+    pa.types.is_null,
+)
 
 
 def is_parquet(path: Path) -> bool:
@@ -41,11 +66,13 @@ class ParquetLog:
         self.position = 0
         schema = self._file.schema_arrow
         self._sources = {meaning: self._column_name(column, schema) for meaning, column in columns.columns.items()}
-        self.types = {meaning: _plain_type(schema.field(name).type) for meaning, name in self._sources.items()}
+        self.types = {
+            meaning: _plain_type(schema.field(name).type, meaning == "time") for meaning, name in self._sources.items()
+        }
         for meaning, kind in self.types.items():
-            if pa.types.is_nested(kind):
+            if not (_is_plain(kind) or (meaning == "time" and pa.types.is_timestamp(kind))):
                 raise QlogError(
-                    f"{self.name}: the {meaning} column holds lists or records: map a column of plain values"
+                    f"{self.name}: the {meaning} column is of type {_type_name(kind)}: map a column of plain values"
                 )
         self.schema = pa.schema([("line", pa.int64()), ("fault", pa.uint8()), *self.types.items()])
 
@@ -73,6 +100,8 @@ class ParquetLog:
             if pa.types.is_string(self.types[meaning]):
                 column, bad = _valid_text(column)
                 faults[bad] = Fault.UNDECODABLE_BYTES
+            if pa.types.is_timestamp(self.types[meaning]):
+                column = _microseconds(column, self.types[meaning])
             columns.append(column)
         numbers = np.arange(first, first + batch.num_rows, dtype=np.int64)
         return pa.RecordBatch.from_arrays([pa.array(numbers), pa.array(faults), *columns], schema=self.schema)
@@ -93,15 +122,46 @@ class ParquetLog:
         return QlogError(f"{self.name}: is not a readable Parquet file: fetch it again, or write it anew")
 
 
-def _plain_type(kind: pa.DataType) -> pa.DataType:
-    """The type a column is handed over in: dictionaries by their values, any text or bytes as string."""
+def _plain_type(kind: pa.DataType, is_time: bool) -> pa.DataType:
+    """The type a column is handed over in: dictionaries by their values, text or bytes as string, times in one unit."""
     if pa.types.is_dictionary(kind):
         kind = kind.value_type
-    if any(test(kind) for test in (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view)):
+    if any(test(kind) for test in TEXT_TYPES):
         return pa.string()
-    if any(test(kind) for test in (pa.types.is_binary, pa.types.is_large_binary, pa.types.is_binary_view)):
-        return pa.string()
+    if is_time and pa.types.is_timestamp(kind):
+        return pa.timestamp("us", "UTC" if kind.tz else None)
+    if is_time and pa.types.is_date(kind):
+        return pa.timestamp("us")
     return kind
+
+
+def _is_plain(kind: pa.DataType) -> bool:
+    """Whether any value of a type can be written as text: what DuckDB does with numbers that are users or ranks."""
+    return any(test(kind) for test in (pa.types.is_string, *NUMBER_TYPES))
+
+
+def _type_name(kind: pa.DataType) -> str:
+    """A type as Arrow calls it, without the names of fields in it: a file's names may be anything."""
+    return "list or record" if pa.types.is_nested(kind) else str(kind)
+
+
+def _microseconds(column: pa.Array, kind: pa.TimestampType) -> pa.Array:
+    """Timestamps or dates of any unit as timestamps in microseconds, with nulls in place of those out of range."""
+    source = column.type
+    values = column.cast(pa.int32() if pa.types.is_date32(source) else pa.int64()).fill_null(0)
+    ticks = values.to_numpy(zero_copy_only=False).astype(np.int64)
+    if pa.types.is_date32(source):
+        ticks, unit = ticks * DAY_SECONDS, "s"
+    else:
+        unit = "ms" if pa.types.is_date64(source) else source.unit
+    last = LAST_SECOND * TICKS_A_SECOND[unit]
+    # In nanoseconds 64 bits end before these years do.
+    good = np.ones(len(ticks), bool) if unit == "ns" else (ticks > -last) & (ticks < last)
+    whole = np.where(good, ticks, 0)
+    scale, per_second = TICKS_A_SECOND["us"], TICKS_A_SECOND[unit]
+    micro = whole // (per_second // scale) if per_second > scale else whole * (scale // per_second)
+    missing = column.is_null().to_numpy(zero_copy_only=False)
+    return pa.array(micro, pa.int64(), mask=missing | ~good).cast(kind)
 
 
 def _valid_text(column: pa.Array) -> tuple[pa.Array, list[int]]:

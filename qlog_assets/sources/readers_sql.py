@@ -51,9 +51,7 @@ def named_parquet(columns: ColumnMap, types: dict[str, pa.DataType]) -> str:
     """Select the same columns from the rows of a Parquet file. A whole number read as a float is still one."""
     kind = types["time"]
     if pa.types.is_timestamp(kind):
-        time = """timezone('UTC', "time")""" if kind.tz else """CAST("time" AS TIMESTAMP)"""
-    elif pa.types.is_date(kind):
-        time = """CAST("time" AS TIMESTAMP)"""
+        time = """timezone('UTC', "time")""" if kind.tz else '"time"'
     else:
         time = _time_from_text("""CAST("time" AS VARCHAR)""", columns.time_format)
     rank = "nullif(CAST(rank AS VARCHAR), 'nan')" if "rank" in types else "CAST(NULL AS VARCHAR)"

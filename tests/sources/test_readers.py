@@ -275,6 +275,17 @@ def test_a_file_that_cannot_be_read_is_an_error_without_its_content(
     assert "jane" not in str(raised.value) and "4111" not in str(raised.value)
 
 
+def test_a_fault_of_the_engine_is_told_by_its_kind_alone(tmp_path: Path) -> None:
+    """DuckDB's messages quote the value they stumble over."""
+    path = tmp_path / "log.txt"
+    path.write_text(GOOD, encoding="utf-8")
+    with duckdb.connect() as connection:
+        connection.execute(f"CREATE TEMP VIEW ingest_rows AS SELECT '{PRIVATE}' AS x")
+        with pytest.raises(QlogError, match=r"^log.txt: cannot be read \(CatalogException\)") as raised:
+            read_batch(connection, LogSource(path, "aol"), SPRING, tmp_path / "out")
+    assert raised.value.__cause__ is None and raised.value.__suppress_context__
+
+
 def test_a_missing_file_a_directory_and_an_unknown_format_say_what_to_do(
     connection: duckdb.DuckDBPyConnection, tmp_path: Path
 ) -> None:

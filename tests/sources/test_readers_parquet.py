@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from datetime import UTC, date, datetime, timedelta, timezone
+from decimal import Decimal
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -72,6 +74,77 @@ def test_dates_and_epochs_are_times_too(read: Callable[..., Any]) -> None:
         parquet(id=["u"], text=["q"], at=[1141209000]), "table", PLAIN.with_changes(time_format="epoch_seconds")
     )
     assert counted.accepted[0][2] == WHEN
+
+
+@pytest.mark.parametrize(
+    ("kind", "good", "bad"),
+    [
+        (pa.date64(), 1141171200000, 10**17),
+        (pa.date32(), 13208, 2**31 - 1),
+        (pa.timestamp("ms"), 1141171200000, 2**62),
+        (pa.timestamp("ms", "Europe/Berlin"), 1141171200000, -(2**63)),
+        (pa.timestamp("us"), 1141171200000000, 2**63 - 1),
+        (pa.decimal128(38, 3), Decimal("1141171200.000"), Decimal("9" * 35)),
+        (pa.float64(), 1141171200.0, float("inf")),
+        (pa.int64(), 1141171200, 2**63 - 1),
+    ],
+    ids=str,
+)
+def test_a_time_out_of_range_costs_only_its_own_row(
+    read: Callable[..., Any], kind: pa.DataType, good: Any, bad: Any
+) -> None:
+    result = read(
+        parquet(id=["u1", "u2", "u3", "u4"], text=["q"] * 4, at=pa.array([good, bad, None, good], kind)),
+        "table",
+        PLAIN.with_changes(time_format="epoch_seconds"),
+    )
+    assert result.reasons == {2: "bad_time", 3: "bad_time"}
+    assert [row[2] for row in result.accepted] == [datetime(2006, 3, 1)] * 2
+
+
+@pytest.mark.parametrize("column", ["id", "text", "rank"])
+def test_a_number_of_any_size_costs_at_most_its_own_row(read: Callable[..., Any], column: str) -> None:
+    values: dict[str, Any] = {"id": ["u"] * 2, "text": ["q"] * 2, "at": [WHEN] * 2, "rank": [1] * 2, "url": ["a"] * 2}
+    values[column] = pa.array([Decimal(7), Decimal("9" * 38)], pa.decimal128(38, 0))
+    result = read(parquet(**values), "table", COLUMNS)
+    assert result.reasons == ({2: "bad_rank"} if column == "rank" else {})
+
+
+@pytest.mark.parametrize(
+    ("meaning", "values", "kind"),
+    [
+        ("user", pa.array([Decimal(10**60)], pa.decimal256(70, 0)), "decimal256(70, 0)"),
+        ("user", pa.array([5], pa.time64("us")), "time64[us]"),
+        ("user", pa.array([5], pa.timestamp("us")), "timestamp[us]"),
+        ("user", pa.array([1.5], pa.float16()), "halffloat"),
+        ("user", pa.array([5], pa.duration("s")), "duration[s]"),
+        ("time", pa.array([5], pa.time64("us")), "time64[us]"),
+        ("time", pa.array([Decimal(10**60)], pa.decimal256(70, 0)), "decimal256(70, 0)"),
+    ],
+)
+def test_a_column_of_a_type_that_holds_no_such_thing_is_an_error_that_names_the_type(
+    read: Callable[..., Any], meaning: str, values: pa.Array, kind: str
+) -> None:
+    columns = {"user": pa.array(["u"]), "query": pa.array(["q"]), "time": pa.array([WHEN])} | {meaning: values}
+    with pytest.raises(QlogError, match=re.escape(f"the {meaning} column is of type {kind}")) as raised:
+        read(parquet(**columns), "table", ColumnMap(user="user", query="query", time="time"))
+    assert "000000" not in str(raised.value) and "\n" not in str(raised.value)
+
+
+def test_bytes_of_a_fixed_width_and_a_column_without_values_are_read(read: Callable[..., Any]) -> None:
+    result = read(
+        parquet(
+            id=pa.array([b"ab12", b"\xff\0ab"], pa.binary(4)),
+            text=["q"] * 2,
+            at=[WHEN] * 2,
+            rank=pa.nulls(2),
+            url=pa.nulls(2),
+        ),
+        "table",
+        COLUMNS,
+    )
+    assert result.accepted == [("ab12", "q", WHEN, None, None)]
+    assert result.reasons == {2: "undecodable_bytes"}
 
 
 def test_values_that_are_no_text_cost_only_their_own_row(read: Callable[..., Any]) -> None:
