@@ -14,7 +14,6 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -29,6 +28,7 @@ from pydantic import Field, model_validator
 from qlog_assets.months import Month
 from qlog_assets.privacy.errors import QlogError
 from qlog_assets.privacy.parameters import Exact, Parameters
+from qlog_assets.scratch import temporary_directory
 from qlog_assets.sources.normalise import normalise_text, normalise_url
 from qlog_assets.sources.pool_files import (
     DEFAULT_DESCRIPTION,
@@ -213,14 +213,13 @@ def _store(cache: Path, column: str, id_column: str, provenance: dict[str, Any],
     distinct = sorted(set(values))
     if not distinct:
         raise QlogError(f"{provenance['name']}: has no {column} in it: name a file that does")
-    cache.mkdir(parents=True, exist_ok=True)
     ids = pa.array(np.arange(len(distinct), dtype=np.int64))
-    with tempfile.TemporaryDirectory(dir=cache, prefix=".tmp-") as scratch:
-        written = Path(scratch) / target.name
+    with temporary_directory(cache) as scratch:
+        written = scratch / target.name
         pq.write_table(pa.table({id_column: ids, column: pa.array(distinct, pa.string())}), written, compression="zstd")
         table_facts = {"rows": len(distinct), "sha256": _checksum(written), "loader": LOADER_VERSION}
         known = {"provenance": {**provenance, **table_facts}, "content_digest": _content_digest(distinct)}
-        described = Path(scratch) / description.name
+        described = scratch / description.name
         described.write_text(json.dumps(known, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
         # The table first: a description without its table is rebuilt, and no reader ever sees the reverse as whole.
         os.replace(written, target)
