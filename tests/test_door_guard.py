@@ -16,7 +16,7 @@ from support.tampering import edit_json
 from support.warehouses import build_chain
 
 from qlog_assets.door_inputs import DoorError
-from qlog_assets.ledger import Ledger
+from qlog_assets.ledger import Charge, Ledger
 from qlog_assets.ledger_chain import FIRST_PREVIOUS
 from qlog_assets.ledger_store import EVENTS
 from qlog_assets.scratch import BusyError, held, temporary_directory
@@ -159,6 +159,28 @@ def test_a_changed_manifest_shuts_the_door(released: Path) -> None:
 def test_an_empty_month_directory_shuts_nothing(drawn: Path) -> None:
     (drawn / "released" / "safelog" / APRIL).mkdir(parents=True)
     assert release(drawn).charge.state == "published"
+
+
+class BesideAnother(Ledger):
+    """A ledger that is asked while another process publishes April: right after it answered."""
+
+    home: Path
+
+    def charges(self, dataset: str | None = None) -> list[Charge]:
+        answer = super().charges(dataset)
+        if not (self.home / "released" / "safelog" / APRIL).exists():
+            release(self.home, APRIL)
+        return answer
+
+
+def test_a_release_that_appears_while_the_door_looks_is_no_stranger(released: Path) -> None:
+    build_chain(released, APRIL)
+    door = door_at(released)
+    ledger = BesideAnother(door.ledger._store, door.ledger._author)
+    ledger.home = released
+    door.ledger = ledger
+    assert door.publish("safelog", MARCH).charge.state == "published"
+    assert (released / "released" / "safelog" / APRIL / "latest").exists()
 
 
 # One at a time --------------------------------------------------------------------------------------------------------
