@@ -70,6 +70,7 @@ class Chain:
         )
 
         def write(directory: Path) -> dict[str, TableFacts]:
+            raw.verify()
             self.engine.view("raw_log", raw.files("log"))
             install_macros(self.engine.connection)
             make_normalised(self.engine.connection, "raw_log", "query", "normalised_queries")
@@ -111,6 +112,7 @@ class Chain:
         }
 
         def write(directory: Path) -> dict[str, TableFacts]:
+            cleaned.verify()
             self.engine.view("cleaned_queries", cleaned.files("queries"))
             self.engine.view("cleaned_clicks", cleaned.files("clicks"), without_rows="click_scale" in switched_off)
             self.engine.statement_view("following_queries", without_rows="transition_scale" in switched_off)
@@ -143,6 +145,7 @@ class Chain:
         gap = {"session_gap_minutes": SESSION_GAP_MINUTES}
 
         def write(directory: Path) -> dict[str, TableFacts]:
+            cleaned.verify()
             view_tables(self.engine, "cleaned", cleaned, CLEANED_TABLES)
             self.engine.statement_view("following_queries")
             return {
@@ -181,6 +184,7 @@ class Chain:
         )
 
         def write(directory: Path) -> dict[str, TableFacts]:
+            capped.verify()
             self.engine.view("capped_queries", capped.files("queries"))
             self.engine.view("pool", pool.files("queries"))
             return {"queries": self.engine.write("pool_augmented", directory / "queries.parquet")}
