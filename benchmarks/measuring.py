@@ -16,7 +16,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-SAMPLE_SECONDS = 0.05
+SAMPLE_SECONDS = 0.2
 """Between two looks at memory. What lives shorter than that is not seen."""
 
 

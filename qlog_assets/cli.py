@@ -218,6 +218,25 @@ def audit_mechanism(
 
 
 @app.command()
+def bench(
+    rows: Annotated[
+        list[int] | None, typer.Option(help="Rows of a log; repeat for several. Default: up to AOL's")
+    ] = None,
+    out: Annotated[Path | None, typer.Option("--json", help="Write the figures here, and a plot beside them")] = None,
+    seed: Annotated[int, typer.Option(help="Seed of the logs")] = 1,
+    peers: Annotated[bool, typer.Option(help="Measure the task that other libraries can do, too")] = True,
+    peer_rows: Annotated[int, typer.Option(help="Rows of the log of that task")] = 5_000_000,
+    skewed: Annotated[bool, typer.Option(help="Measure logs that are nothing like AOL's, too")] = False,
+    skewed_rows: Annotated[int | None, typer.Option(help="Rows of each of them. Default: full size")] = None,
+    scratch: Annotated[Path | None, typer.Option(help="Where to work; needs some 15 GB for 36 million rows")] = None,
+) -> None:
+    """Measure time and memory of a whole release beside bare DuckDB doing the same once, and beside peers."""
+    from qlog_assets.benchmark import run_bench
+
+    run_bench(rows or [], out, seed, peers, peer_rows, skewed, skewed_rows, scratch)
+
+
+@app.command()
 def ui(
     host: Annotated[str, typer.Option(help="Who may look: this machine alone, unless told otherwise")] = "127.0.0.1",
     port: Annotated[int, typer.Option(help="Where the page is served", min=1, max=65535)] = 3000,
