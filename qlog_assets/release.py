@@ -27,8 +27,9 @@ from qlog_assets.door_guard import (
     refuse_strangers,
 )
 from qlog_assets.door_inputs import DoorError, collect_inputs, refuse_broken_limits
+from qlog_assets.door_outputs import recorded_draw, refuse_changed_inputs, refuse_damaged
 from qlog_assets.drawing import MechanismEntry, mechanism
-from qlog_assets.draws import Draw, DrawError, DrawnRelease, discard_draw, load_draw, store_draw
+from qlog_assets.draws import Draw, DrawnRelease, discard_draw, load_draw, store_draw
 from qlog_assets.engine import Engine
 from qlog_assets.ledger import Budget, Charge, DrawConflictError, Ledger
 from qlog_assets.months import Month
@@ -44,11 +45,11 @@ from qlog_assets.public_zone import (
     take_away,
     write_tombstone,
 )
-from qlog_assets.publication import Publication, stage, unlike_draw
+from qlog_assets.publication import Publication, stage
 from qlog_assets.report.manifest import software_versions
 from qlog_assets.scratch import temporary_directory
 from qlog_assets.settings import Policy
-from qlog_assets.warehouse import Partition, Warehouse, WarehouseError, file_checksum, remove_whole
+from qlog_assets.warehouse import Partition, Warehouse, file_checksum, remove_whole
 
 DRAW_POINTS = (
     "asked",
@@ -260,12 +261,12 @@ class Door:
             promise = self._priced(entry, charge)
             target = release_path(self.warehouse, charge)
             served = charge.state == "published" and target.exists()
-            draw = self._recorded_draw(charge, needed=not served)
+            draw = recorded_draw(self.warehouse, charge, needed=not served)
             if draw is not None:
-                self._refuse_changed_inputs(entry, month, draw)
+                refuse_changed_inputs(self.warehouse, entry, month, draw)
             if not served:
                 charge = self._make_public(entry, charge, draw, promise, target)
-            self._refuse_damaged(entry, charge, target, draw)
+            refuse_damaged(entry, charge, target, draw)
             point_latest(self.warehouse, target)
             on_point("latest_pointed")
             published = Publication.read(target)
@@ -300,42 +301,6 @@ class Door:
                 "was charged for it"
             )
         return promise
-
-    def _recorded_draw(self, charge: Charge, *, needed: bool) -> Draw | None:
-        """The charge's stored draw, if it is there; where it is needed, refused if the ledger recorded another one.
-
-        A release that is public already does not need it: what is wrong with its draw is for the audit to tell.
-        """
-        if not self._stored(charge):
-            return None
-        try:
-            draw = load_draw(self.warehouse, charge.fingerprint)
-        except DrawError:
-            if needed:
-                raise
-            return None
-        if draw.digest == charge.draw_digest:
-            return draw
-        if needed:
-            raise DoorError(
-                f"the stored draw of {charge.release_id} is not the one the ledger recorded: it was changed on disk; "
-                "restore private/draws from a backup"
-            )
-        return None
-
-    def _refuse_changed_inputs(self, entry: MechanismEntry, month: Month, draw: Draw) -> None:
-        """Refuse while what the draw was made from lies there changed; what retention deleted cannot be looked at."""
-        limited = entry.inputs[0]
-        shape = draw.release.inputs[limited]
-        if not (self.warehouse.private / limited / month / shape).exists():
-            return
-        try:
-            partition = self.warehouse.partition(limited, month, shape)
-            partition.verify()
-        except WarehouseError as error:
-            raise DoorError(f"the door refuses {entry.name} {month}: {error}") from None
-        with Engine.open(self.warehouse) as engine:
-            refuse_broken_limits(engine, entry, month, partition)
 
     def _make_public(
         self, entry: MechanismEntry, charge: Charge, draw: Draw | None, promise: Guarantee, target: Path
@@ -379,17 +344,6 @@ class Door:
             remove_whole(staged)
             scratch.rename(staged)
         on_point("release_staged")
-
-    def _refuse_damaged(self, entry: MechanismEntry, charge: Charge, target: Path, draw: Draw | None) -> None:
-        """Never serve files that are not what was published, nor what was published that is not what was drawn."""
-        found = damage(target, charge.manifest_digest)
-        if not found and draw is not None:
-            found = unlike_draw(target, draw, entry)
-        if found:
-            raise DoorError(
-                f"the door refuses to serve {charge.release_id}: {found[0]}: remove its directory from released/ and "
-                "run again while its draw is stored, or restore it from a backup"
-            )
 
     # Taking back ----------------------------------------------------------------------------------------------------
 

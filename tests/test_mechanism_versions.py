@@ -19,7 +19,7 @@ from qlog_assets.drawing import MechanismEntry, register
 ROOT = Path(__file__).resolve().parent.parent
 
 PINS = {
-    "safelog": (1, "a40649021ec40428"),
+    "safelog": (1, "a28f29200687d4eb"),
     "zealous": (1, "15cc8b1a97498bd5"),
 }
 

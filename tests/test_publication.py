@@ -18,7 +18,7 @@ from qlog_assets.drawing import Drawn, DrawnTable, mechanism
 from qlog_assets.draws import load_draw, store_draw
 from qlog_assets.ledger_chain import SaltedHead
 from qlog_assets.privacy.guarantees import guarantee
-from qlog_assets.publication import Publication, PublicationError, stage, suppress_personal_data
+from qlog_assets.publication import Publication, PublicationError, stage, suppress_personal_data, unlike_draw
 from qlog_assets.report.manifest import load_manifest, verify_files
 
 pytest_plugins = ("support.warehouse_fixtures",)
@@ -28,15 +28,15 @@ def drawn_of(rows: list[tuple[str, int]], public: list[str], threshold: int = 10
     return Drawn({"queries": DrawnTable(as_table("queries", rows), threshold, outside)}, pa.array(public, pa.string()))
 
 
-def staged(home: Path, drawn: Drawn, folder: Path) -> Path:
+def staged(home: Path, drawn: Drawn, folder: Path, fingerprint: str = "e" * 64) -> Path:
     """Stage a hand-made draw in the place of a real one, as the door would."""
     (charge,) = charges(home)
     warehouse = warehouse_at(home)
-    facts = replace(load_draw(warehouse, charge.fingerprint).release, fingerprint="e" * 64)
+    facts = replace(load_draw(warehouse, charge.fingerprint).release, fingerprint=fingerprint)
     store_draw(warehouse, facts, drawn)
     folder.mkdir()
     promise = guarantee("safelog", "sound", door_at(home).policy.safelog)
-    draw = load_draw(warehouse, "e" * 64)
+    draw = load_draw(warehouse, fingerprint)
     return stage(
         folder, mechanism("safelog"), charge, draw, promise, SaltedHead(3, "ab" * 16, "c" * 64), lambda point: None
     )
@@ -109,3 +109,28 @@ def test_public_files_hold_no_digest_of_an_input_no_fingerprint_and_no_run(relea
         for secret in private:
             # The pool is public, and so is what tells it apart.
             assert secret == pool or str(secret).encode() not in content, name
+
+
+def test_what_is_public_is_compared_with_what_was_drawn_row_by_row(drawn: Path, tmp_path: Path) -> None:
+    """Whatever the texts are: suppressed, escaped for spreadsheets, quoted, split over lines, empty tables."""
+    rows = [
+        ("=sum(a1)", 40),
+        ("'quoted'", 39),
+        ('say "hi", you', 38),
+        ("two\nlines", 37),
+        ("-", 36),
+        ("größe 東京", 35),
+    ]
+    texts = [text for text, _ in rows]
+    for number, content in enumerate(([*rows, ("jane.doe@example.com", 30)], [])):
+        made = drawn_of(content, texts)
+        folder = tmp_path / f"out-{number}"
+        staged(drawn, made, folder, fingerprint=f"{number}" * 64)
+        draw = load_draw(warehouse_at(drawn), f"{number}" * 64)
+        assert unlike_draw(folder, draw, mechanism("safelog")) == []
+    other = load_draw(warehouse_at(drawn), "0" * 64)
+    assert unlike_draw(folder, other, mechanism("safelog")) == ["queries.parquet does not say what was drawn"]
+    (folder / "queries.csv").write_text('"query","users"\n"weather",1\n', encoding="utf-8")
+    assert "queries.csv does not say what queries.parquet says" in unlike_draw(folder, other, mechanism("safelog"))
+    (folder / "queries.csv").write_text("no table", encoding="utf-8")
+    assert unlike_draw(folder, other, mechanism("safelog")) == ["queries cannot be read as the table it should be"]

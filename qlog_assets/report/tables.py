@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 
 from qlog_assets.privacy.errors import QlogError
@@ -29,6 +30,7 @@ CSV_NOTE = (
 # One row group of this many rows: a release is far smaller, and a fixed number keeps the bytes fixed.
 ROW_GROUP_ROWS = 1 << 20
 ROWS_AT_ONCE = 1 << 16
+CSV_BLOCK_BYTES = 1 << 26
 
 TYPES = {"text": pa.string(), "integer": pa.int64()}
 
@@ -167,6 +169,23 @@ def escape_formulas(column: pa.Array) -> pa.Array:
     starts = pc.utf8_slice_codeunits(column, 0, 1)
     runs = pc.is_in(starts, value_set=pa.array(list(FORMULA_STARTS)))
     return pc.if_else(runs, pc.binary_join_element_wise("'", column, ""), column)
+
+
+def read_csv(path: Path, layout: TableLayout) -> pa.Table:
+    """The rows of a CSV file that `write_table` wrote, with their texts unescaped."""
+    rows = pa_csv.read_csv(
+        path,
+        read_options=pa_csv.ReadOptions(block_size=CSV_BLOCK_BYTES),
+        parse_options=pa_csv.ParseOptions(newlines_in_values=True),
+        convert_options=pa_csv.ConvertOptions(column_types=layout.schema, strings_can_be_null=False),
+    )
+    for position, column in enumerate(layout.columns):
+        if column.type == "text":
+            texts = rows.column(column.name)
+            escaped = pc.starts_with(texts, "'")
+            plain = pc.if_else(escaped, pc.utf8_slice_codeunits(texts, 1), texts)
+            rows = rows.set_column(position, column.name, plain)
+    return rows.cast(layout.schema)
 
 
 def _write_csv(table: pa.Table, path: Path) -> None:
