@@ -14,8 +14,8 @@ from rich.table import Table
 
 Json = Annotated[bool, typer.Option("--json", help="Answer as JSON")]
 
-# Without a terminal nobody's window is too narrow: tables then take the width they need.
-console = Console(highlight=False, soft_wrap=True, width=None if sys.stdout.isatty() else 200)
+# Tables take the width they need, and a narrow terminal wraps their lines: a path that is cut cannot be copied.
+console = Console(highlight=False, soft_wrap=True, width=10_000)
 
 
 def stderr_line(text: str) -> None:

@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
+import fcntl
 import json
+import os
+import pty
 import shutil
+import socket
+import struct
 import subprocess
 import sys
+import termios
 from collections.abc import Callable
 from pathlib import Path
 
@@ -13,6 +20,8 @@ import pyarrow.parquet as pq
 import pytest
 from support.cli import Answer, qlog
 from support.instances import AOL_HEADER, MONTHS, POLICY, POLICY_EPSILON, USERS, Prepared, make_home, small_log
+
+from qlog_assets.ledger import Ledger
 
 MARCH, APRIL = MONTHS
 ROW = "7\tweather\t2006-03-02 10:00:00\t1\thttp://www.weather.example\n"
@@ -199,6 +208,34 @@ def test_set_budget_changes_the_account_and_never_below_what_is_spent(released: 
     assert qlog(released, "ledger", "--json").json["budget"]["epsilon"] == 30.5
 
 
+def test_a_reservation_that_nothing_was_drawn_for_can_be_given_back(ingested: Path) -> None:
+    """What a run leaves behind that was killed before it drew."""
+    assert qlog(ingested, "ledger").success
+    ledger = Ledger.open(ingested / "ledger.db")
+    charge, _ = ledger.reserve(
+        dataset="small",
+        month=MARCH,
+        mechanism="safelog",
+        variant="sound",
+        mechanism_version=1,
+        parameters={},
+        inputs={},
+        epsilon="1",
+        delta="0",
+    )
+    assert qlog(ingested, "ledger", "--json").json["reserved"]["epsilon"] == 1
+    words = ("ledger", "abandon", charge.release_id, "--reason", "its run was killed")
+    assert qlog(ingested, *words, "--json").json == {"release_id": charge.release_id, "state": "abandoned"}
+    assert qlog(ingested, "ledger", "--json").json["spent"]["epsilon"] == 0
+    assert qlog(ingested, *words, "--json").json["state"] == "abandoned", "once more is the same"
+
+
+def test_a_published_release_cannot_be_abandoned(released: Path) -> None:
+    release_id = qlog(released, "ledger", "--json").json["charges"][0]["release_id"]
+    assert release_id in qlog(released, "ledger", "abandon", release_id, "--reason", "no longer wanted").refusal
+    assert qlog(released, "ledger", "--json").json["spent"]["epsilon"] == POLICY_EPSILON
+
+
 def test_release_over_budget_names_what_was_asked_and_what_is_left(released: Path) -> None:
     assert qlog(released, "ledger", "set-budget", "--epsilon", "30", "--delta", "0.1", "--reason", "a test").success
     refusal = qlog(released, "release", "safelog", "--month", APRIL).refusal
@@ -292,6 +329,37 @@ def test_bad_input_is_one_line_and_exit_code_2_and_changes_nothing(bystander: Pa
     assert contents(bystander) == before
     assert_whole(bystander)
     assert qlog(bystander, "ledger", "--json").json["charges"] == []
+
+
+def test_the_ui_refuses_a_port_that_is_taken(home: Path) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        assert f"127.0.0.1:{port}" in qlog(home, "ui", "--port", port).refusal
+
+
+def test_without_a_command_the_commands_are_listed(home: Path) -> None:
+    alone = qlog(home)
+    assert alone.code == 0 and alone.err == ""
+    for command in ("demo", "synth", "ingest", "release", "simulate", "guarantee", "ledger", "audit", "ui"):
+        assert command in alone.out
+
+
+def test_nothing_is_cut_off_in_a_narrow_terminal(home: Path) -> None:
+    """A path or a number that ends in dots cannot be copied; a line that the terminal wraps can."""
+    controller, terminal = pty.openpty()
+    fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 40, 0, 0))
+    command = [str(Path(sys.executable).with_name("qlog")), "guarantee", "safelog", "--variant", "paper"]
+    environment = {"QLOG_HOME": str(home), "PATH": "/usr/bin:/bin", "TERM": "dumb"}
+    with subprocess.Popen(command, env=environment, cwd=home, stdout=terminal, stderr=terminal) as process:
+        os.close(terminal)
+        said = b""
+        with contextlib.suppress(OSError):  # how a terminal says that the other end is gone
+            while part := os.read(controller, 65536):
+                said += part
+    os.close(controller)
+    assert process.returncode == 0 and "transitions" in said.decode() and "…" not in said.decode()
 
 
 def test_the_installed_command_refuses_in_one_line_too(home: Path) -> None:
