@@ -5,7 +5,6 @@ from __future__ import annotations
 import types
 from collections.abc import Iterator
 from contextlib import contextmanager
-from datetime import date
 from fractions import Fraction
 from typing import Any, Union, get_args, get_origin
 
@@ -111,7 +110,3 @@ class WarehouseResource(dg.ConfigurableResource[Warehouse]):
 
 def month_of(context: dg.AssetExecutionContext | dg.AssetCheckExecutionContext) -> Month:
     return Month(context.partition_key)
-
-
-def today_month() -> Month:
-    return Month.containing(date.today())
