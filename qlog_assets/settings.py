@@ -75,8 +75,8 @@ class IngestPolicy(Parameters):
     """What a landing file must be like."""
 
     max_rejected_share: Share = Field(Fraction(1, 5), validate_default=True)
-    """A file with more of its rows rejected fails a blocking check, and its months are refused; rows outside the policy's
-    months do not count. Real logs reach 12 % (Excite: empty queries)."""
+    """A file with more of its rows rejected fails a blocking check, and its months are refused; rows outside the
+    policy's months do not count. Real logs reach 12 % (Excite: empty queries)."""
 
 
 class AboutPolicy(Parameters):
