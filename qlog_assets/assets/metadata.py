@@ -36,12 +36,14 @@ def receipt_metadata(receipt: Receipt, ledger: Ledger, started: float) -> dict[s
         "variant": charge.variant,
         "epsilon": readable(charge.epsilon),
         "delta": readable(charge.delta),
-        "charged by this run": receipt.charged,
         "epsilon left": readable(left.epsilon),
         "delta left": readable(left.delta),
         "guarantee": receipt.guarantee.sentence,
         "seconds": round(time.monotonic() - started, 3),
     }
+    if receipt.path is None:
+        # Of a draw alone: publishing never charges, and saying so would read as if the release had been free.
+        facts["charged by this run"] = receipt.charged
     facts |= {f"parameter {name}": str(value) for name, value in charge.parameters.items()}
     facts |= {
         f"threshold {name}": value for name, value in (receipt.thresholds or receipt.guarantee.thresholds).items()

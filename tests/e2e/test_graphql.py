@@ -109,6 +109,7 @@ def test_a_released_table_says_how_it_was_made_and_shows_its_first_rows(ask: Ask
     assert facts[f"threshold {table}"] >= 1 and facts["variant"] == "sound"
     assert float(facts["epsilon left"]) == 100 - POLICY_EPSILON
     assert facts["dagster/row_count"] >= 1 and facts["seconds"] > 0
+    assert "charged by this run" not in facts, "the draw's run was; publishing never is"
     assert "| query" in facts["preview"] and Path(facts["path"]).is_dir()
 
 
