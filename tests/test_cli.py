@@ -328,7 +328,7 @@ def test_bad_input_is_one_line_and_exit_code_2_and_changes_nothing(bystander: Pa
     assert said in answer.refusal
     assert contents(bystander) == before
     assert_whole(bystander)
-    assert qlog(bystander, "ledger", "--json").json["charges"] == []
+    assert Ledger.open(bystander / "ledger.db").charges() == []
 
 
 def test_the_ui_refuses_a_port_that_is_taken(home: Path) -> None:
