@@ -9,7 +9,7 @@ import os
 import platform
 import shutil
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -41,15 +41,30 @@ class Plan:
     """Rows of each skewed log; None: its full size."""
 
 
-def run_plan(plan: Plan, scratch: Path, tell: Tell) -> dict[str, Any]:
-    """Measure everything that a plan names, in a scratch directory that may be large."""
-    return {
+def run_plan(plan: Plan, scratch: Path, tell: Tell, keep: Callable[[dict[str, Any]], None]) -> dict[str, Any]:
+    """Measure everything that a plan names, in a scratch directory that may be large.
+
+    `keep` gets what is known so far, time and again: hours of measuring must not be lost with the last of them.
+    """
+    facts: dict[str, Any] = {
         "machine": machine(),
         "plan": asdict(plan),
-        "sizes": [measure_size(rows, plan.seed, scratch, tell) for rows in plan.rows],
-        "peers": measure_peers(plan, scratch, tell) if plan.peers else None,
-        "skewed": measure_skewed(plan, scratch, tell) if plan.skewed else None,
+        "sizes": [],
+        "peers": None,
+        "skewed": None,
     }
+    for rows in plan.rows:
+        facts["sizes"].append(measure_size(rows, plan.seed, scratch, tell))
+        keep(facts)
+    if plan.peers:
+        facts["peers"] = measure_peers(plan, scratch, tell)
+        keep(facts)
+    if plan.skewed:
+        facts["skewed"] = {}
+        for name, measured in measure_skewed(plan, scratch, tell):
+            facts["skewed"][name] = measured
+            keep(facts)
+    return facts
 
 
 def machine() -> dict[str, Any]:
@@ -221,18 +236,16 @@ def run_library(library: str, prepared: Path) -> dict[str, Any]:
 # Skewed logs ----------------------------------------------------------------------------------------------------------
 
 
-def measure_skewed(plan: Plan, scratch: Path, tell: Tell) -> dict[str, Any]:
+def measure_skewed(plan: Plan, scratch: Path, tell: Tell) -> Iterator[tuple[str, dict[str, Any]]]:
     """The same as on the synthetic log, on logs that are nothing like it."""
     from benchmarks.skewed import SHAPES, write_skewed_log
 
-    found: dict[str, Any] = {}
     for name in SHAPES:
         tell(f"{name}: writing the log")
         log = scratch / f"{name}.txt"
         rows = write_skewed_log(log, name, plan.skewed_rows, plan.seed)
-        found[name] = {"rows": rows, **measure_log(log, scratch, lambda step, name=name: tell(f"{name}: {step}"))}
+        yield name, {"rows": rows, **measure_log(log, scratch, lambda step, name=name: tell(f"{name}: {step}"))}
         log.unlink()
-    return found
 
 
 # Processes ------------------------------------------------------------------------------------------------------------

@@ -37,12 +37,12 @@ def run_bench(
     plan = Plan(tuple(sorted(rows or SIZES)), seed, peers, peer_rows, users, skewed, skewed_rows)
     try:
         with tempfile.TemporaryDirectory(prefix="qlog-bench-", dir=scratch) as folder, progress(False) as tell:
-            facts = run_plan(plan, Path(folder), tell)
+            facts = run_plan(plan, Path(folder), tell, lambda known: write_facts(known, out))
     except BenchmarkError as error:
         raise QlogError(f"a measured run failed: {error}") from None
     print_facts(facts)
     if out is not None:
-        write_facts(facts, out)
+        draw_facts(facts, out)
 
 
 def print_facts(facts: dict[str, Any]) -> None:
@@ -56,10 +56,14 @@ def print_facts(facts: dict[str, Any]) -> None:
         console.print(line)
 
 
-def write_facts(facts: dict[str, Any], out: Path) -> None:
+def write_facts(facts: dict[str, Any], out: Path | None) -> None:
+    if out is not None:
+        out.write_text(json.dumps(facts, indent=1) + "\n", encoding="utf-8")
+
+
+def draw_facts(facts: dict[str, Any], out: Path) -> None:
     from benchmarks.telling import draw_growth
 
-    out.write_text(json.dumps(facts, indent=1) + "\n", encoding="utf-8")
     console.print(f"figures: {out}")
     picture = out.with_suffix(".png")
     if len(facts["sizes"]) > 1 and draw_growth(facts, picture):

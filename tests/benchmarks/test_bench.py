@@ -72,7 +72,9 @@ def test_the_command_is_there() -> None:
 def test_a_whole_plan_is_measured(tmp_path: Path) -> None:
     """Everything on 10,000 rows: floor, cold, warm, the peers' task, one skewed shape after the other."""
     plan = Plan((10_000,), peer_rows=10_000, peer_users=500, skewed=True, skewed_rows=2_000)
-    facts = json.loads(json.dumps(run_plan(plan, tmp_path, lambda step: None)))
+    kept: list[str] = []
+    run_plan(plan, tmp_path, lambda step: None, lambda known: kept.append(json.dumps(known)))
+    facts = json.loads(kept[-1])
     (measured,) = facts["sizes"]
     assert {"rejected_log", "cleaned_log", "capped_log", "selected"} <= set(measured["stages"]["cold"])
     assert measured["cold"]["answer"]["rows"].keys() == {"2006-03", "2006-04", "2006-05"}
