@@ -47,6 +47,9 @@ lint: $(VENV)/.installed-dev ## ruff and mypy
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
+bench: $(VENV)/.installed-dev $(PEERS)/.installed ## A whole release beside bare DuckDB and the peers
+	$(BIN)/qlog bench
+
 bench-noise: $(VENV)/.installed $(PEERS)/.installed ## Noise draws a second beside OpenDP, python-dp and numpy
 	$(PEERS)/bin/python -m benchmarks.noise
 

@@ -109,8 +109,8 @@ class SafelogParameters(Parameters):
     Counts are always tested with >=. `sound` and `paper` share one model, so that a study changes the variant and
     nothing else; the fields that only `paper` reads say so.
 
-    The defaults cost ε = 1 + 0.5 + 0.5 = 2 a month. On the demo's log they release some 250 queries a month: for noise
-    scales that cost the same, few queries a user release most (a user's share of the noise grows with the limit).
+    The defaults cost ε = 1 + 0.5 + 0.5 = 2 a month. On a log of 4 million rows they release some 260 queries a month:
+    at equal ε few queries a user release most, because the noise grows with the limit.
     """
 
     STUDY_ONLY: ClassVar[frozenset[str]] = frozenset({"min_frequency", "query_scale", "pool_probability"})

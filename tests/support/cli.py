@@ -6,11 +6,14 @@ of imports a command is a tenth of one. Nothing is replaced or skipped: the entr
 
 from __future__ import annotations
 
+import faulthandler
 import json
 import multiprocessing
 import os
+import signal
 import sys
 import tempfile
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -106,9 +109,11 @@ def qlog(
         process.start()
         process.join(LONGEST_SECONDS)
         if process.exitcode is None:
-            process.kill()
+            os.killpg(process.pid, signal.SIGUSR1)
+            time.sleep(1)
+            os.killpg(process.pid, signal.SIGKILL)
             process.join()
-            raise AssertionError(f"qlog {arguments[0]} took more than {LONGEST_SECONDS} s")
+            raise AssertionError(f"qlog {arguments} took more than {LONGEST_SECONDS} s\n{err.read_text()}")
         return Answer(process.exitcode, out.read_text(encoding="utf-8"), err.read_text(encoding="utf-8"))
 
 
@@ -116,10 +121,13 @@ def _run_main(arguments: list[str], environment: dict[str, str], cwd: str, out: 
     os.environ.clear()
     os.environ.update(environment)
     os.chdir(cwd)
+    os.setpgid(0, 0)
     for number, path in ((1, out), (2, err)):
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
         os.dup2(descriptor, number)
         os.close(descriptor)
+    # A command that hangs is asked what it is doing before it is killed, with everything it started.
+    faulthandler.register(signal.SIGUSR1)
     sys.argv = ["qlog", *arguments]
     from qlog_assets.cli import main
 
