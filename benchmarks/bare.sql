@@ -5,7 +5,7 @@ WITH first_typed AS (
         "user",
         query,
         min("time") AS typed_at
-    FROM read_parquet($cleaned_queries)
+    FROM read_parquet($cleaned_log)
     GROUP BY "user", query
 ),
 

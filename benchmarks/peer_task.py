@@ -83,12 +83,12 @@ def bare() -> dict[str, Any]:
     from qlog_assets.privacy.randomness import SecureRandom
 
     warehouse = _warehouse()
-    cleaned = [str(path) for path in warehouse.current("cleaned_log", MONTH).files("queries")]
+    cleaned = [str(path) for path in warehouse.current("cleaned_log", MONTH).files("log")]
     statement = (Path(__file__).resolve().parent / "bare.sql").read_text(encoding="utf-8")
     started, cpu = time.perf_counter(), own_cpu()
     connection = duckdb.connect(":memory:", config=Engine.limits(warehouse.settings, warehouse.spill))
     counts = connection.sql(
-        statement, params={"cleaned_queries": cleaned, "queries_per_user": QUERIES_PER_USER}
+        statement, params={"cleaned_log": cleaned, "queries_per_user": QUERIES_PER_USER}
     ).to_arrow_table()
     users = counts["users"].to_numpy().astype(np.int64)
     released = stability_histogram(SecureRandom(), users, QUERIES_PER_USER, SCALE, DELTA)

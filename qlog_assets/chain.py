@@ -15,11 +15,10 @@ from qlog_assets.checks import CheckResult
 from qlog_assets.engine import Engine, statement_version
 from qlog_assets.inspection import (
     CAPPED_TABLES,
-    CLEANED_TABLES,
     ITEM_KINDS,
     inspect_capped_log,
     inspect_zealous_items,
-    view_tables,
+    view_cleaned,
 )
 from qlog_assets.months import Month
 from qlog_assets.privacy.parameters import SafelogParameters
@@ -31,13 +30,13 @@ from qlog_assets.warehouse import Partition, TableFacts, Warehouse, describe
 SESSION_GAP_MINUTES = 30
 """A user's searches further apart belong to different sessions. 30 minutes is what the session literature uses."""
 
-CLEANED_VERSION = "1." + statement_version(
-    "normalise_ascii", "normalise_url_ascii", "normalised_log", "cleaned_queries", "cleaned_clicks"
+CLEANED_VERSION = "2." + statement_version("normalise_ascii", "normalise_url_ascii", "cleaned_log")
+CAPPED_VERSION = "2." + statement_version(
+    "cleaned_clicks", "following_queries", *(f"capped_{table}" for table in CAPPED_TABLES)
 )
-CAPPED_VERSION = "1." + statement_version("following_queries", *(f"capped_{table}" for table in CAPPED_TABLES))
 AUGMENTED_VERSION = "1." + statement_version("pool_augmented")
 ITEMS_VERSION = "1." + statement_version(
-    "chosen_items", "following_queries", *(f"events_{kind}" for kind in ITEM_KINDS)
+    "chosen_items", "cleaned_queries", "cleaned_clicks", "following_queries", *(f"events_{kind}" for kind in ITEM_KINDS)
 )
 CODE_VERSIONS = {
     "cleaned_log": CLEANED_VERSION,
@@ -59,7 +58,7 @@ class Chain:
     """Whether `current` moves to what is built. A study builds beside what releases are made from."""
 
     def clean(self, month: Month, raw: Partition) -> tuple[Partition, bool]:
-        """cleaned_log: normalised texts, searches and clicks told apart."""
+        """cleaned_log: the month's rows with normalised texts."""
         provenance = describe(
             "cleaned_log",
             month,
@@ -75,10 +74,7 @@ class Chain:
             install_macros(self.engine.connection)
             make_normalised(self.engine.connection, "raw_log", "query", "normalised_queries")
             make_normalised(self.engine.connection, "raw_log", "url", "normalised_urls", normalise_url)
-            self.engine.statement_view("normalised_log")
-            return {
-                table: self.engine.write(f"cleaned_{table}", directory / f"{table}.parquet") for table in CLEANED_TABLES
-            }
+            return {"log": self.engine.write("cleaned_log", directory / "log.parquet")}
 
         return self.warehouse.write_partition(provenance, write, make_current=self.make_current)
 
@@ -113,9 +109,12 @@ class Chain:
 
         def write(directory: Path) -> dict[str, TableFacts]:
             cleaned.verify()
-            self.engine.view("cleaned_queries", cleaned.files("queries"))
-            self.engine.view("cleaned_clicks", cleaned.files("clicks"), without_rows="click_scale" in switched_off)
-            self.engine.statement_view("following_queries", without_rows="transition_scale" in switched_off)
+            view_cleaned(
+                self.engine,
+                cleaned,
+                clicks="click_scale" not in switched_off,
+                transitions="transition_scale" not in switched_off,
+            )
             return {
                 table: self.engine.write(
                     f"capped_{table}",
@@ -146,8 +145,7 @@ class Chain:
 
         def write(directory: Path) -> dict[str, TableFacts]:
             cleaned.verify()
-            view_tables(self.engine, "cleaned", cleaned, CLEANED_TABLES)
-            self.engine.statement_view("following_queries")
+            view_cleaned(self.engine, cleaned)
             return {
                 kind: self.engine.write(
                     "chosen_items",

@@ -72,14 +72,13 @@ class Engine:
             finally:
                 connection.close()
 
-    def view(self, name: str, files: Sequence[Path], *, without_rows: bool = False) -> None:
-        """Name some Parquet files, so that statements can read them as a table; or only what its columns are."""
+    def view(self, name: str, files: Sequence[Path]) -> None:
+        """Name some Parquet files, so that statements can read them as a table."""
         listed = ", ".join("'" + str(path).replace("'", "''") + "'" for path in files)
-        rows = " LIMIT 0" if without_rows else ""
-        self.connection.execute(f"CREATE OR REPLACE TEMP VIEW {name} AS SELECT * FROM read_parquet([{listed}]){rows}")
+        self.connection.execute(f"CREATE OR REPLACE TEMP VIEW {name} AS SELECT * FROM read_parquet([{listed}])")
 
     def statement_view(self, name: str, *, without_rows: bool = False) -> None:
-        """Name what `sql/<name>.sql` selects, to be computed where it is read."""
+        """Name what `sql/<name>.sql` selects, to be computed where it is read; or only what its columns are."""
         text = f"SELECT * FROM ({statement(name)}) LIMIT 0" if without_rows else statement(name)
         self.connection.execute(f"CREATE OR REPLACE TEMP VIEW {name} AS {text}")
 

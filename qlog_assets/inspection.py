@@ -15,14 +15,24 @@ from qlog_assets.months import Month
 from qlog_assets.warehouse import Partition, digest_of, file_checksum
 
 CAPPED_TABLES = ("queries", "clicks", "transitions")
-CLEANED_TABLES = ("queries", "clicks")
 ITEM_KINDS = ("keywords", "queries", "pairs", "clicks")
 
 
-def view_tables(engine: Engine, prefix: str, partition: Partition, tables: tuple[str, ...]) -> None:
-    """Name a partition's tables `<prefix>_<table>`."""
-    for table in tables:
-        engine.view(f"{prefix}_{table}", partition.files(table))
+def view_capped(engine: Engine, capped: Partition) -> None:
+    """Name the tables of a capped_log `capped_<table>`."""
+    for table in CAPPED_TABLES:
+        engine.view(f"capped_{table}", capped.files(table))
+
+
+def view_cleaned(engine: Engine, cleaned: Partition, *, clicks: bool = True, transitions: bool = True) -> None:
+    """Name a cleaned_log and what is read of it: searches, clicks, and each search with the next one.
+
+    Clicks or transitions that are switched off are there without rows.
+    """
+    engine.view("cleaned_log", cleaned.files("log"))
+    engine.statement_view("cleaned_queries")
+    engine.statement_view("cleaned_clicks", without_rows=not clicks)
+    engine.statement_view("following_queries", without_rows=not transitions)
 
 
 def inspect_raw_log(engine: Engine, partition: Partition, month: Month) -> CheckResult:
@@ -40,9 +50,9 @@ def inspect_rejected_log(engine: Engine, partition: Partition, max_rejected_shar
 
 
 def inspect_cleaned_log(engine: Engine, partition: Partition, month: Month) -> CheckResult:
-    view_tables(engine, "cleaned", partition, CLEANED_TABLES)
+    engine.view("cleaned_log", partition.files("log"))
     counts = engine.frame("check_cleaned_log", month_start=month.start, month_end=month.end)
-    return run_suite("cleaned_log", by_table(counts))
+    return run_suite("cleaned_log", {"counts": counts})
 
 
 def once_a_content(inspect: Callable[[Engine, Partition], CheckResult]) -> Callable[[Engine, Partition], CheckResult]:
@@ -67,12 +77,13 @@ def once_a_content(inspect: Callable[[Engine, Partition], CheckResult]) -> Calla
 
 @once_a_content
 def inspect_capped_log(engine: Engine, partition: Partition) -> CheckResult:
-    """Whether no user holds more than the limits this very partition was made with, and nothing twice."""
-    view_tables(engine, "capped", partition, CAPPED_TABLES)
-    limits = partition.provenance.parameters
+    """Whether no user holds more than the limits this very partition was made with, nothing twice, and nothing of
+    another month."""
+    view_capped(engine, partition)
+    limits, month = partition.provenance.parameters, Month(partition.provenance.month)
     return run_suite(
         "capped_log",
-        by_table(engine.frame("check_capped_log")),
+        by_table(engine.frame("check_capped_log", month_start=month.start, month_end=month.end)),
         parameters={
             "queries_per_user": limits["queries_per_user"],
             "clicks_per_user": limits["clicks_per_user"],
@@ -92,11 +103,3 @@ def inspect_zealous_items(engine: Engine, partition: Partition) -> CheckResult:
         counts.append(engine.frame("check_contributions", table_name=kind))
     limits = {"items_per_user": partition.provenance.parameters["items_per_user"]}
     return run_suite("zealous_items", {"table": pd.concat(counts)}, parameters=limits)
-
-
-def inspect_capped_months(engine: Engine, capped: Partition, cleaned: Partition, month: Month) -> CheckResult:
-    """Whether every capped row comes from a search or click of the month."""
-    view_tables(engine, "capped", capped, CAPPED_TABLES)
-    view_tables(engine, "cleaned", cleaned, CLEANED_TABLES)
-    counts = engine.frame("check_capped_log_month", month_start=month.start, month_end=month.end)
-    return run_suite("capped_log_month", by_table(counts))

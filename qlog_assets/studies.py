@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 from qlog_assets.chain import Chain
 from qlog_assets.drawing import mechanism
 from qlog_assets.engine import Engine
-from qlog_assets.inspection import CLEANED_TABLES, view_tables
+from qlog_assets.inspection import view_cleaned
 from qlog_assets.mechanisms.safelog_paper import draw_paper_clicks, draw_paper_queries, draw_paper_transitions
 from qlog_assets.months import Month
 from qlog_assets.privacy.guarantees import guarantee
@@ -87,7 +87,7 @@ def draw_paper(
 ) -> dict[str, pa.Table]:
     """Algorithm 1 to the letter: the frequency filter first, then the caps, event counts, and two noises."""
     engine, chosen = chain.engine, policy.safelog
-    view_tables(engine, "cleaned", cleaned, CLEANED_TABLES)
+    view_cleaned(engine, cleaned)
     engine.view("pool", build_pool(chain, month, policy).files("queries"))
     limits = {"min_frequency": chosen.min_frequency, "queries_per_user": chosen.queries_per_user}
     counts = engine.arrow("paper_queries", **limits)

@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from qlog_assets.chain import Chain
 from qlog_assets.engine import Engine
-from qlog_assets.inspection import CLEANED_TABLES, view_tables
+from qlog_assets.inspection import view_cleaned
 from qlog_assets.months import Month
 from qlog_assets.studies import store_study
 from qlog_assets.studies_zealous import BASELINES, draw_baseline, read_items
@@ -19,7 +19,7 @@ def simulate_baselines(warehouse: Warehouse, engine: Engine, month: Month, k: in
     """Queries of a month by every baseline, with the exact counts it prints."""
     chain = Chain(warehouse, engine, run_id, make_current=False)
     cleaned, _ = chain.clean(month, warehouse.current("raw_log", month))
-    view_tables(engine, "cleaned", cleaned, CLEANED_TABLES)
+    view_cleaned(engine, cleaned)
     items = read_items(engine, "queries")
     tables = {}
     for name in BASELINES:

@@ -18,7 +18,7 @@ from qlog_assets.drawing import mechanism
 from qlog_assets.drawing.zealous import count_items, item_counts, name_items
 from qlog_assets.engine import Engine
 from qlog_assets.evaluation import caching, frequent, substitution
-from qlog_assets.inspection import CLEANED_TABLES, view_tables
+from qlog_assets.inspection import view_cleaned
 from qlog_assets.mechanisms import baselines, zealous
 from qlog_assets.mechanisms.zealous import release_paper
 from qlog_assets.months import Month
@@ -99,8 +99,7 @@ def compare_methods(
 ) -> dict[str, list[dict[str, Any]]]:
     """The tables of the study: frequent items by kind and method, the two applications, and the attack."""
     engine = chain.engine
-    view_tables(engine, "cleaned", cleaned, CLEANED_TABLES)
-    engine.statement_view("following_queries")
+    view_cleaned(engine, cleaned)
     measured: dict[str, list[dict[str, Any]]] = {"frequent_items": [], "caching": [], "substitution": []}
     for kind in chosen.kinds:
         items = read_items(engine, kind)

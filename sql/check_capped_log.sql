@@ -1,61 +1,5 @@
 -- What the expectations of capped_log read: one row of counts a table, and no value of the log.
 -- max_per_user and repeated_rows are what the guarantee stands on: how much one user can move the counts.
-WITH query_items AS (
-    SELECT
-        "user",
-        count(*) AS times_held,
-        "user" IS NULL OR query IS NULL OR query = '' AS incomplete
-    FROM capped_queries
-    GROUP BY "user", query
-),
-
-click_items AS (
-    SELECT
-        "user",
-        count(*) AS times_held,
-        "user" IS NULL OR query IS NULL OR url IS NULL OR query = '' OR url = '' AS incomplete
-    FROM capped_clicks
-    GROUP BY "user", query, url
-),
-
-transition_items AS (
-    SELECT
-        "user",
-        count(*) AS times_held,
-        "user" IS NULL OR query IS NULL OR next_query IS NULL OR query = '' OR next_query = '' AS incomplete,
-        query = next_query AS standing_still
-    FROM capped_transitions
-    GROUP BY "user", query, next_query
-),
-
-users_of_queries AS (
-    SELECT
-        sum(times_held) AS held,
-        sum(times_held - 1) AS repeated,
-        count(*) FILTER (WHERE incomplete) AS incomplete
-    FROM query_items
-    GROUP BY "user"
-),
-
-users_of_clicks AS (
-    SELECT
-        sum(times_held) AS held,
-        sum(times_held - 1) AS repeated,
-        count(*) FILTER (WHERE incomplete) AS incomplete
-    FROM click_items
-    GROUP BY "user"
-),
-
-users_of_transitions AS (
-    SELECT
-        sum(times_held) AS held,
-        sum(times_held - 1) AS repeated,
-        count(*) FILTER (WHERE incomplete) AS incomplete,
-        count(*) FILTER (WHERE standing_still) AS standing_still
-    FROM transition_items
-    GROUP BY "user"
-)
-
 SELECT
     'queries' AS table_name,
     (
@@ -63,11 +7,16 @@ SELECT
         FROM duckdb_columns()
         WHERE table_name = 'capped_queries'
     ) AS columns,
-    coalesce(max(held), 0)::BIGINT AS max_per_user,
-    coalesce(sum(repeated), 0)::BIGINT AS repeated_rows,
-    coalesce(sum(incomplete), 0)::BIGINT AS incomplete_rows,
+    coalesce((SELECT max(held) FROM (SELECT count(*) AS held FROM capped_queries GROUP BY "user")), 0) AS max_per_user,
+    count(*) - (SELECT count(*) FROM (SELECT DISTINCT "user", query FROM capped_queries)) AS repeated_rows,
+    count(*) FILTER (
+        WHERE "user" IS NULL OR query IS NULL OR query = ''
+    ) AS incomplete_rows,
+    count(*) FILTER (
+        WHERE "time" IS NULL OR "time" < $month_start OR "time" >= $month_end
+    ) AS rows_outside_month,
     0::BIGINT AS self_transitions
-FROM users_of_queries
+FROM capped_queries
 UNION ALL
 SELECT
     'clicks' AS table_name,
@@ -76,11 +25,16 @@ SELECT
         FROM duckdb_columns()
         WHERE table_name = 'capped_clicks'
     ) AS columns,
-    coalesce(max(held), 0)::BIGINT AS max_per_user,
-    coalesce(sum(repeated), 0)::BIGINT AS repeated_rows,
-    coalesce(sum(incomplete), 0)::BIGINT AS incomplete_rows,
+    coalesce((SELECT max(held) FROM (SELECT count(*) AS held FROM capped_clicks GROUP BY "user")), 0) AS max_per_user,
+    count(*) - (SELECT count(*) FROM (SELECT DISTINCT "user", query, url FROM capped_clicks)) AS repeated_rows,
+    count(*) FILTER (
+        WHERE "user" IS NULL OR query IS NULL OR url IS NULL OR query = '' OR url = ''
+    ) AS incomplete_rows,
+    count(*) FILTER (
+        WHERE "time" IS NULL OR "time" < $month_start OR "time" >= $month_end
+    ) AS rows_outside_month,
     0::BIGINT AS self_transitions
-FROM users_of_clicks
+FROM capped_clicks
 UNION ALL
 SELECT
     'transitions' AS table_name,
@@ -89,8 +43,13 @@ SELECT
         FROM duckdb_columns()
         WHERE table_name = 'capped_transitions'
     ) AS columns,
-    coalesce(max(held), 0)::BIGINT AS max_per_user,
-    coalesce(sum(repeated), 0)::BIGINT AS repeated_rows,
-    coalesce(sum(incomplete), 0)::BIGINT AS incomplete_rows,
-    coalesce(sum(standing_still), 0)::BIGINT AS self_transitions
-FROM users_of_transitions
+    coalesce((SELECT max(held) FROM (SELECT count(*) AS held FROM capped_transitions GROUP BY "user")), 0) AS max_per_user,
+    count(*) - (SELECT count(*) FROM (SELECT DISTINCT "user", query, next_query FROM capped_transitions)) AS repeated_rows,
+    count(*) FILTER (
+        WHERE "user" IS NULL OR query IS NULL OR next_query IS NULL OR query = '' OR next_query = ''
+    ) AS incomplete_rows,
+    count(*) FILTER (
+        WHERE "time" IS NULL OR "time" < $month_start OR "time" >= $month_end
+    ) AS rows_outside_month,
+    count(*) FILTER (WHERE query = next_query) AS self_transitions
+FROM capped_transitions

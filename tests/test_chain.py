@@ -78,12 +78,12 @@ def test_the_counts_are_users_and_the_pool_is_there_at_zero(chain: Chain, policy
 def test_stages_never_read_what_was_changed_after_it_was_written(chain: Chain, policy: Policy) -> None:
     """What a partition's provenance says of its upstream is only true if the upstream is what it was."""
     (cleaned, capped, _), _ = stages(chain, policy)
-    for partition, table in ((cleaned, "clicks"), (capped, "queries")):
+    for partition, table in ((cleaned, "log"), (capped, "queries")):
         path = partition.files(table)[0]
         path.write_bytes(path.read_bytes()[:-4] + b"PAR0")
-    with pytest.raises(QlogError, match=r"cleaned_log 2006-03: clicks\.parquet was changed"):
+    with pytest.raises(QlogError, match=r"cleaned_log 2006-03: log\.parquet was changed"):
         chain.cap(MARCH, cleaned, policy.safelog.with_changes(queries_per_user=3))
-    with pytest.raises(QlogError, match=r"cleaned_log 2006-03: clicks\.parquet was changed"):
+    with pytest.raises(QlogError, match=r"cleaned_log 2006-03: log\.parquet was changed"):
         chain.choose_items(MARCH, cleaned, 3)
     (chain.warehouse.home / "pool.txt").write_text("another pool\n", encoding="utf-8")
     with pytest.raises(QlogError, match=r"capped_log 2006-03: queries\.parquet was changed"):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator
+from datetime import datetime
 from pathlib import Path
 
 import duckdb
@@ -53,16 +54,13 @@ def test_statements_read_files_whatever_their_names(engine: Engine, warehouse: W
 
 
 def test_parameters_are_values_and_never_text_of_the_statement(engine: Engine, warehouse: Warehouse) -> None:
-    for name in ("cleaned_queries", "cleaned_clicks"):
-        pq.write_table(
-            pa.table({"user": ["u"], "query": ["q"], "time": pa.array([0], pa.timestamp("us"))}),
-            path := warehouse.private / f"{name}.parquet",
-        )
-        engine.view(name, [path])
-    hostile = "3); DROP VIEW cleaned_queries; --"
+    row = pa.table({"user": ["u"], "query": ["q"], "time": pa.array([0], pa.timestamp("us"))})
+    pq.write_table(row, path := warehouse.private / "cleaned_log.parquet")
+    engine.view("cleaned_log", [path])
+    hostile = "3); DROP VIEW cleaned_log; --"
     with pytest.raises(duckdb.Error):
         engine.run("capped_queries", queries_per_user=hostile).fetchall()
-    assert engine.run("capped_queries", queries_per_user=1).fetchall() == [("u", "q")]
+    assert engine.run("capped_queries", queries_per_user=1).fetchall() == [("u", "q", datetime(1970, 1, 1))]
 
 
 def test_what_is_written_has_its_rows_and_checksums_told(engine: Engine, warehouse: Warehouse) -> None:

@@ -19,8 +19,8 @@ from qlog_assets.drawing import MechanismEntry, register
 ROOT = Path(__file__).resolve().parent.parent
 
 PINS = {
-    "safelog": (1, "a28f29200687d4eb"),
-    "zealous": (1, "15cc8b1a97498bd5"),
+    "safelog": (1, "31cb60f523be20b4"),
+    "zealous": (1, "b1b4e11f64c9cb0d"),
 }
 
 # What these say is part of the request itself (parameters), of its price (guarantees), is never published (what only

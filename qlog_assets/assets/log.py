@@ -80,7 +80,7 @@ def log_assets(months: dg.PartitionsDefinition) -> list[dg.AssetsDefinition | dg
         kinds={"duckdb", "sql", "parquet"},
         owners=OWNERS,
         code_version=CLEANED_VERSION,
-        description="Normalised searches and clicks of a month: one row a search, one row a click.",
+        description="The rows of a month with normalised queries and addresses; those that hold no query are gone.",
     )
     def cleaned_log(context: dg.AssetExecutionContext, warehouse: WarehouseResource) -> dg.MaterializeResult[Any]:
         started, home, month = time.monotonic(), warehouse.open(), month_of(context)

@@ -7,10 +7,9 @@ from typing import Any
 
 import dagster as dg
 
-from qlog_assets import inspection
 from qlog_assets.assets.log import OWNERS
 from qlog_assets.assets.mechanism import mechanism_assets
-from qlog_assets.assets.metadata import partition_metadata, to_check_result
+from qlog_assets.assets.metadata import partition_metadata
 from qlog_assets.assets.resources import PolicyResource, WarehouseResource, month_of
 from qlog_assets.chain import AUGMENTED_VERSION, CAPPED_VERSION, Chain
 from qlog_assets.drawing import mechanism
@@ -56,14 +55,4 @@ def safelog_assets(months: dg.PartitionsDefinition) -> list[dg.AssetsDefinition 
             partition, fresh = Chain(home, engine, context.run_id).augment(month, capped, policy.chosen())
         return dg.MaterializeResult(metadata=partition_metadata(partition, started, fresh))
 
-    @dg.asset_check(asset=capped_log, blocking=True, name="rows_from_the_month")
-    def rows_from_the_month(
-        context: dg.AssetCheckExecutionContext, warehouse: WarehouseResource
-    ) -> dg.AssetCheckResult:
-        """Every capped row comes from a search or click of the month."""
-        home, month = warehouse.open(), month_of(context)
-        with warehouse.engine() as engine:
-            capped, cleaned = home.current("capped_log", month), home.current("cleaned_log", month)
-            return to_check_result(inspection.inspect_capped_months(engine, capped, cleaned, month))
-
-    return [capped_log, pool_augmented, rows_from_the_month, *mechanism_assets(months, mechanism("safelog"))]
+    return [capped_log, pool_augmented, *mechanism_assets(months, mechanism("safelog"))]

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from qlog_assets.drawing import Drawn, DrawnTable, MechanismEntry
 from qlog_assets.engine import Engine
-from qlog_assets.inspection import CAPPED_TABLES, inspect_capped_log, view_tables
+from qlog_assets.inspection import inspect_capped_log, view_capped
 from qlog_assets.mechanisms import safelog
 from qlog_assets.privacy.errors import ParameterError
 from qlog_assets.privacy.parameters import SafelogParameters
@@ -39,7 +39,7 @@ def draw(
     engine: Engine, inputs: Mapping[str, Partition], variant: str, chosen: SafelogParameters, source: RandomSource
 ) -> Drawn:
     """All tables of one release, in one go: clicks and transitions are drawn for the queries just released."""
-    view_tables(engine, "capped", inputs["capped_log"], CAPPED_TABLES)
+    view_capped(engine, inputs["capped_log"])
     queries, public = _draw_queries(engine, inputs["pool_augmented"], chosen, source)
     tables, public_texts = {"queries": queries}, [public]
     released = queries.rows["query"].combine_chunks()
@@ -153,7 +153,7 @@ ENTRY = MechanismEntry(
         "sql/capped_transitions.sql",
         "sql/chosen_queries.sql",
         "sql/cleaned_clicks.sql",
-        "sql/cleaned_queries.sql",
+        "sql/cleaned_log.sql",
         "sql/following_queries.sql",
         "sql/listed_pair_counts.sql",
         "sql/listed_urls.sql",

@@ -85,6 +85,7 @@ ENTRY = MechanismEntry(
         "qlog_assets/privacy/zero_domain.py",
         "sql/chosen_items.sql",
         "sql/cleaned_clicks.sql",
+        "sql/cleaned_log.sql",
         "sql/cleaned_queries.sql",
         "sql/counted_items.sql",
         "sql/events_clicks.sql",

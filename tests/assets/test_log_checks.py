@@ -27,10 +27,11 @@ RAW_DAMAGE = {
     "a negative rank": 'SELECT "user", query, "time", -1::INTEGER AS rank, url FROM good',
 }
 CLEANED_DAMAGE = {
-    "a text that was never normalised": 'SELECT "user", upper(query) AS query, "time" FROM good',
-    "a search of another month": 'SELECT "user", query, TIMESTAMP \'2006-02-28 23:59:59\' AS "time" FROM good',
-    "a search without a query": 'SELECT "user", \'\' AS query, "time" FROM good',
-    "a user column too many": 'SELECT "user", "user" AS who, query, "time" FROM good',
+    "a text that was never normalised": 'SELECT "user", upper(query) AS query, "time", rank, url FROM good',
+    "a search of another month": 'SELECT "user", query, TIMESTAMP \'2006-02-28\' AS "time", rank, url FROM good',
+    "a search without a query": 'SELECT "user", \'\' AS query, "time", rank, url FROM good',
+    "a click without an address": 'SELECT "user", query, "time", rank, \'\' AS url FROM good',
+    "a user column too many": 'SELECT "user", "user" AS who, query, "time", rank, url FROM good',
 }
 
 
@@ -95,7 +96,7 @@ def test_a_broken_cleaned_log_fails_its_check_and_nothing_is_made_of_it(
     ingested: Path, run: Callable, kind: str
 ) -> None:
     assert run("safelog_release", asset_selection=[dg.AssetKey("raw_log"), dg.AssetKey("cleaned_log")]).success
-    damage(ingested, "cleaned_log", "queries", CLEANED_DAMAGE[kind])
+    damage(ingested, "cleaned_log", "log", CLEANED_DAMAGE[kind])
     result = run()
     assert not result.success and failed_checks(result) == {"normalised_rows"}
     assert materialized(result) == {"raw_log", "cleaned_log"} and charges(ingested) == []
@@ -107,7 +108,7 @@ def test_a_partition_that_was_only_touched_is_made_again(ingested: Path, run: Ca
     """Without the checksum the change is noticed, and the partition is rebuilt from what is above it."""
     assert run().success
     partition = Warehouse(Settings(home=ingested)).current("cleaned_log", MARCH)
-    path = partition.files("queries")[0]
+    path = partition.files("log")[0]
     good = file_checksum(path)
     path.write_bytes(path.read_bytes()[:-9])
     result = run()
@@ -119,5 +120,5 @@ def test_good_partitions_pass_every_check(ingested: Path, run: Callable) -> None
     result = run()
     assert result.success and failed_checks(result) == set()
     checks = {found.check_name for found in result.get_asset_check_evaluations()}
-    assert checks == {"rows_of_the_month", "normalised_rows", "contribution_limits", "rows_from_the_month"}
+    assert checks == {"rows_of_the_month", "normalised_rows", "contribution_limits"}
     assert SECRET not in everything_said(result)

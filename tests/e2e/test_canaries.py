@@ -131,7 +131,7 @@ def test_no_canary_is_seen_in_what_goes_wrong(tmp_path: Path, seed: int) -> None
     fail("release", "safelog", "--month", MONTH, "--set", f"pool.path={log}")
     fail("release", "safelog", "--month", MONTH, "--set", "budget.epsilon=1", "--set", "dataset=poor")
     # Files that were cut or replaced after they were written.
-    (cleaned,) = (home / "private" / "cleaned_log" / MONTH).glob("*/queries.parquet")
+    (cleaned,) = (home / "private" / "cleaned_log" / MONTH).glob("*/log.parquet")
     cut = cleaned.read_bytes()[: cleaned.stat().st_size // 2]
     (raw,) = (home / "private" / "raw_log" / MONTH).glob("*/*.parquet")
     shutil.copyfile(raw, scratch := tmp_path / "good.parquet")

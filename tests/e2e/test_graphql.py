@@ -131,7 +131,7 @@ def test_every_check_of_the_chain_passed_and_names_no_value(ask: Ask) -> None:
         for check in node["assetChecksOrError"].get("checks", []):
             if check["executionForLatestMaterialization"]:
                 found[check["name"]] = check
-    assert {"rows_of_the_month", "normalised_rows", "contribution_limits", "rows_from_the_month"} <= set(found)
+    assert {"rows_of_the_month", "normalised_rows", "contribution_limits"} <= set(found)
     for check in found.values():
         assert check["blocking"] and check["executionForLatestMaterialization"]["status"] == "SUCCEEDED"
 

@@ -44,10 +44,9 @@ def chosen(
     columns = {"user": pa.array(users, pa.string()), "query": pa.array(queries, pa.string())}
     log = pa.table({**columns, "time": pa.array(times, pa.timestamp("us")), "url": pa.array(urls, pa.string())})
     engine = Engine(duckdb.connect())
-    engine.connection.register("log", log)
-    engine.connection.execute('CREATE VIEW cleaned_queries AS SELECT DISTINCT "user", query, "time" FROM log')
-    engine.connection.execute('CREATE VIEW cleaned_clicks AS SELECT "user", query, url FROM log WHERE url IS NOT NULL')
-    engine.statement_view("following_queries")
+    engine.connection.register("cleaned_log", log.append_column("rank", pa.nulls(log.num_rows, pa.int32())))
+    for view in ("cleaned_queries", "cleaned_clicks", "following_queries"):
+        engine.statement_view(view)
     engine.statement_table(f"events_{kind}", "events", **({"session_gap_minutes": 30} if kind == "pairs" else {}))
     return sorted(engine.run("chosen_items", key="zealous 2006-03 ", items_per_user=per_user).fetchall())
 

@@ -41,7 +41,8 @@ def break_the_cap(home: Path, *, vouched: bool) -> None:
     (path,) = partition.files("queries")
     rows = pq.read_table(path)
     user = rows["user"][0].as_py()
-    more = pa.table({"user": [user] * 50, "query": [f"one more {number}" for number in range(50)]}, schema=rows.schema)
+    queries = [f"one more {number}" for number in range(50)]
+    more = pa.table({"user": [user] * 50, "query": queries, "time": [rows["time"][0]] * 50}, schema=rows.schema)
     pq.write_table(pa.concat_tables([rows, more]), path)
     if vouched:
         vouch_for(home, partition)
