@@ -17,6 +17,7 @@ import logging
 import math
 import os
 import re
+import threading
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -295,6 +296,26 @@ def _whole_frame() -> Any:
     context.variables.progress_bars = {"globally": False, "metric_calculations": False}
     frames = context.data_sources.add_pandas("frames").add_dataframe_asset("frame")
     return frames.add_batch_definition_whole_dataframe("whole")
+
+
+@contextlib.contextmanager
+def loading_ahead() -> Iterator[None]:
+    """Import the library in the background of a block that spends its first seconds in DuckDB, not in Python."""
+
+    def load() -> None:
+        # Whoever needs the library fails at the same place with the same words, where somebody listens.
+        with contextlib.suppress(CheckError):
+            _great_expectations()
+
+    # What the block itself imports is imported before: two threads that import one package may wait for each other.
+    import pandas  # noqa: F401
+
+    ahead = threading.Thread(target=load, name="great_expectations", daemon=True)
+    ahead.start()
+    try:
+        yield
+    finally:
+        ahead.join()
 
 
 def _great_expectations() -> Any:

@@ -6,16 +6,17 @@ No parsing and no printing (that is `cli.py`), and no decision that a job, the d
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 from qlog_assets.engine import Engine
-from qlog_assets.ingest import batch_counts, batch_of, is_ingested, land, readable_batches
+from qlog_assets.ingest import Batch, batch_counts, batch_of, is_ingested, land, readable_batches
 from qlog_assets.ledger import Ledger
 from qlog_assets.months import Month
 from qlog_assets.privacy.errors import QlogError
-from qlog_assets.runs import RunFailedError, Work, dagster_instance, run, run_all
+from qlog_assets.runs import RunFailedError, Work, run, run_all
 from qlog_assets.settings import Policy, qualified
 from qlog_assets.warehouse import Warehouse
 
@@ -56,15 +57,13 @@ def ingest_files(
         "months": Counter(),
         "already_ingested": [],
     }
-    for path in land(warehouse, paths, format, columns):
-        batch = batch_of(path, format)
+    landed = land(warehouse, paths, format, columns)
+    for path, batch in zip(landed, batches_ahead(landed, format), strict=True):
         if is_ingested(known, batch, policy):
             answer["already_ingested"].append(path.name)
             continue
         tell(f"reading {path.name}")
-        with dagster_instance(warehouse) as instance:
-            instance.add_dynamic_partitions(str(BATCHES.name), [batch.key])
-        run(warehouse, Work("ingest", batch.key, {}), tell)
+        run(warehouse, Work("ingest", batch.key, {}, new_in=BATCHES.name), tell)
         partition = warehouse.current("rejected_log", batch.key)
         known.append(partition)
         facts = batch_counts(partition)
@@ -77,6 +76,15 @@ def ingest_files(
             if name != "rejected":
                 answer["months"][name] += table.rows
     return answer | {key: dict(sorted(answer[key].items())) for key in ("rejected", "months")}
+
+
+def batches_ahead(landed: Sequence[Path], format: str) -> Iterator[Batch]:
+    """The batches of landing files, in order: a file is hashed while Dagster is imported or the file before is read."""
+    with ThreadPoolExecutor(1) as hashing:
+        ahead = hashing.map(lambda path: batch_of(path, format), landed)
+        from qlog_assets import definitions  # noqa: F401
+
+        yield from ahead
 
 
 def release_months(
@@ -144,7 +152,7 @@ def simulate_month(
         "resources": {"policy": {"config": {"settings": qualified(settings, mechanism)}}},
         "ops": {f"simulated_{mechanism}": {"config": {"variant": variant, "seed": seed}}},
     }
-    run_id = run(warehouse, Work(f"{mechanism}_simulation", month, config), tell)
+    run_id = run(warehouse, Work(f"{mechanism}_simulation", month, config, evaluates_checks=False), tell)
     return read_simulation(warehouse, run_id)
 
 

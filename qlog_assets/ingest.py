@@ -13,6 +13,7 @@ import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -112,10 +113,22 @@ def landed_files(warehouse: Warehouse) -> list[tuple[Path, str]]:
 
 def batch_of(path: Path, format: str) -> Batch:
     """The batch that a landing file is: named for the file, told apart by its content."""
-    checksum = file_checksum(path)
+    checksum = landing_checksum(path)
     columns = ColumnMap.load(column_map_beside(path)) if format == "table" else None
     # The format is part of the key: one file may lie in the landing zone as two, once by mistake.
     return Batch(f"{name_part(path)}-{format}-{checksum[:12]}", LogSource(path, format, columns), checksum)
+
+
+def landing_checksum(path: Path) -> str:
+    """The checksum of a landing file, computed once as long as the file is the same: it is never changed, and may be
+    large."""
+    state = path.stat()
+    return _checksum_of(path, state.st_ino, state.st_size, state.st_mtime_ns)
+
+
+@lru_cache(maxsize=4096)
+def _checksum_of(path: Path, *state: int) -> str:
+    return file_checksum(path)
 
 
 def name_part(path: Path) -> str:
@@ -241,7 +254,7 @@ def is_usable(warehouse: Warehouse, month: Month, policy: Policy) -> bool:
 def over_share(warehouse: Warehouse, batch: Partition, policy: Policy) -> QlogError:
     """The refusal of a batch: what is wrong with it and the two ways on. Nobody but the operator leaves rows out."""
     checksum = batch.provenance.upstream["landing"]
-    landed = [path for path, _ in landed_files(warehouse) if file_checksum(path) == checksum]
+    landed = [path for path, _ in landed_files(warehouse) if landing_checksum(path) == checksum]
     places = [str(path.relative_to(warehouse.home)) for path in (*landed, batch.path.parent)]
     limit = f"ingest.max_rejected_share = {float(policy.ingest.max_rejected_share):g}"
     return QlogError(
@@ -279,7 +292,7 @@ def assemble_raw_log(
     def write(directory: Path) -> dict[str, TableFacts]:
         files: dict[str, str] = {}
         for number, part in enumerate(parts):
-            part.verify()
+            part.verify(month)
             for path, checksum in part.provenance.tables[month].files.items():
                 name = f"{number:04d}-{Path(path).name}"
                 link_or_copy(part.path / path, directory / name)

@@ -5,6 +5,7 @@ One run is one process's work; several months run as several processes, with the
 
 from __future__ import annotations
 
+import gc
 import logging
 import multiprocessing
 import os
@@ -13,7 +14,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -46,6 +47,9 @@ class Work:
     job: str
     partition: str
     config: Mapping[str, Any]
+    new_in: str | None = None
+    """The dynamic partitions that the partition is added to first, where it is one of those."""
+    evaluates_checks: bool = True
 
 
 def prepare_instance(warehouse: Warehouse) -> None:
@@ -92,10 +96,14 @@ def run(warehouse: Warehouse, work: Work, tell: Callable[[str], None] = lambda s
     from dagster._core.errors import DagsterAssetCheckFailedError
     from sqlalchemy.exc import OperationalError
 
+    from qlog_assets.checks import loading_ahead
     from qlog_assets.definitions import defs
 
+    ahead = loading_ahead() if work.evaluates_checks else nullcontext()
     config = {**work.config, "loggers": {"events": {}}}
-    with dagster_instance(warehouse) as instance, listening(tell) as failed_checks:
+    with dagster_instance(warehouse) as instance, listening(tell) as failed_checks, ahead:
+        if work.new_in is not None:
+            instance.add_dynamic_partitions(work.new_in, [work.partition])
         job = defs.resolve_job_def(work.job)
         try:
             result = job.execute_in_process(instance=instance, partition_key=work.partition, run_config=config)
@@ -128,6 +136,7 @@ def run_all(
     share = max(LEAST_MEMORY_MB, warehouse.settings.memory_limit_mb // at_once)
     prepare_instance(warehouse)
     preload()
+    gc.freeze()
     # Forked children share the imports. What had threads in this process, DuckDB, was closed and has none any more.
     fork = multiprocessing.get_context("fork")
     failures: dict[str, str] = {}
