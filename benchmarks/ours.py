@@ -19,8 +19,8 @@ FIRST, LAST = "2006-03", "2006-05"
 WARMING_ROWS = 5_000
 
 
-def release_landed(landed: Path) -> dict[str, Any]:
-    """Ingest a file that lies in the landing zone and release its three months, as the command line does."""
+def release_landed(landed: Path, last: str = LAST) -> dict[str, Any]:
+    """Ingest a file that lies in the landing zone and release its months, as the command line does."""
     from qlog_assets.commands import ingest_files, release_months
     from qlog_assets.months import Month, months_between
     from qlog_assets.settings import Policy, Settings
@@ -29,13 +29,14 @@ def release_landed(landed: Path) -> dict[str, Any]:
     warehouse = Warehouse(Settings.from_environment())
     policy = Policy.load(warehouse.settings.policy_file)
     ingested = ingest_files(warehouse, policy, [landed], "aol", None, lambda step: None)
-    months = months_between(Month(FIRST), Month(LAST))
+    months = months_between(Month(FIRST), Month(last))
     releases = release_months(warehouse, policy, {}, "safelog", months, None, lambda step: None)
     return {"accepted": ingested["accepted"], "rows": {item["month"]: item["rows"] for item in releases}}
 
 
-def warm_up() -> None:
-    """A small log through the same commands, in a warehouse that is thrown away."""
+def warm_up(last: str = LAST) -> None:
+    """A small log through the same commands, in a warehouse that is thrown away. Several months are several processes:
+    what is to be measured in this one needs a release of one month."""
     from qlog_assets.commands import write_synthetic_log
     from qlog_assets.months import Month
     from qlog_assets.settings import Settings
@@ -45,7 +46,8 @@ def warm_up() -> None:
     with tempfile.TemporaryDirectory(prefix="qlog-warm-") as scratch:
         os.environ["QLOG_HOME"] = scratch
         warehouse = Warehouse(Settings.from_environment())
-        release_landed(write_synthetic_log(warehouse, WARMING_ROWS, 1, Month(FIRST), Month(LAST), lambda step: None))
+        log = write_synthetic_log(warehouse, WARMING_ROWS, 1, Month(FIRST), Month(LAST), lambda step: None)
+        release_landed(log, last)
     os.environ["QLOG_HOME"] = home
 
 

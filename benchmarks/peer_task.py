@@ -104,9 +104,9 @@ def bare() -> dict[str, Any]:
 
 def warm() -> dict[str, Any]:
     """The release job from the cleaned log on, in a process that made a small release before."""
-    from benchmarks.ours import warm_up
+    from benchmarks.ours import FIRST, warm_up
 
-    warm_up()
+    warm_up(last=FIRST)
     warehouse = _warehouse()
     started, cpu = time.perf_counter(), own_cpu()
     rows = release_from_cleaned(warehouse)
@@ -114,7 +114,10 @@ def warm() -> dict[str, Any]:
 
 
 def release_from_cleaned(warehouse: Warehouse) -> dict[str, int]:
-    """Materialize what comes after the cleaned log, as "materialize" on those assets in the UI would."""
+    """Materialize what comes after the cleaned log, as "materialize" on those assets in the UI would.
+
+    Clicks and transitions are switched off in the task, so nobody asks for their tables.
+    """
     import dagster as dg
 
     from qlog_assets.commands import describe_release
@@ -123,7 +126,7 @@ def release_from_cleaned(warehouse: Warehouse) -> dict[str, int]:
     from qlog_assets.runs import dagster_instance
 
     entry = mechanism("safelog")
-    chosen = [*entry.inputs, entry.draw_asset, *entry.released_assets.values()]
+    chosen = [*entry.inputs, entry.draw_asset, entry.released_assets["queries"]]
     policy = Policy.load(warehouse.settings.policy_file)
     config = {"resources": {"policy": {"config": {"settings": all_settings(policy)}}}, "loggers": {"events": {}}}
     with dagster_instance(warehouse) as instance:

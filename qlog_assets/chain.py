@@ -30,7 +30,7 @@ from qlog_assets.warehouse import Partition, TableFacts, Warehouse, describe
 SESSION_GAP_MINUTES = 30
 """A user's searches further apart belong to different sessions. 30 minutes is what the session literature uses."""
 
-CLEANED_VERSION = "2." + statement_version("normalise_ascii", "normalise_url_ascii", "cleaned_log")
+CLEANED_VERSION = "2." + statement_version("normalise_ascii", "normalise_url_ascii", "raw_beyond_ascii", "cleaned_log")
 CAPPED_VERSION = "2." + statement_version(
     "cleaned_clicks", "following_queries", *(f"capped_{table}" for table in CAPPED_TABLES)
 )
@@ -72,8 +72,9 @@ class Chain:
             raw.verify()
             self.engine.view("raw_log", raw.files("log"))
             install_macros(self.engine.connection)
-            make_normalised(self.engine.connection, "raw_log", "query", "normalised_queries")
-            make_normalised(self.engine.connection, "raw_log", "url", "normalised_urls", normalise_url)
+            self.engine.statement_table("raw_beyond_ascii")
+            make_normalised(self.engine.connection, "raw_beyond_ascii", "query", "normalised_queries")
+            make_normalised(self.engine.connection, "raw_beyond_ascii", "url", "normalised_urls", normalise_url)
             return {"log": self.engine.write("cleaned_log", directory / "log.parquet")}
 
         return self.warehouse.write_partition(provenance, write, make_current=self.make_current)

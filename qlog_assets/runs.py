@@ -25,11 +25,15 @@ if TYPE_CHECKING:
     import dagster as dg
 
 DAGSTER_YAML = """\
-# Written by qlog: nothing leaves this machine, and no sign-up window covers the UI.
+# Written by qlog: nothing leaves this machine, no sign-up window covers the UI, and what a library may print of the log
+# while a step runs is not kept.
 telemetry:
   enabled: false
 nux:
   enabled: false
+compute_logs:
+  module: dagster._core.storage.noop_compute_log_manager
+  class: NoOpComputeLogManager
 """
 LEAST_MEMORY_MB = 512
 EVENTS_LOGGER = "qlog.dagster_events"
@@ -136,7 +140,6 @@ def run_all(
     share = max(LEAST_MEMORY_MB, warehouse.settings.memory_limit_mb // at_once)
     prepare_instance(warehouse)
     preload()
-    gc.freeze()
     # Forked children share the imports. What had threads in this process, DuckDB, was closed and has none any more.
     fork = multiprocessing.get_context("fork")
     failures: dict[str, str] = {}
@@ -163,6 +166,8 @@ def preload() -> None:
 
 
 def _limit_memory(megabytes: int) -> None:
+    # What was imported before the fork stays shared: looking for garbage in it would write to every page of it.
+    gc.freeze()
     os.environ["QLOG_MEMORY_MB"] = str(megabytes)
 
 

@@ -19,8 +19,8 @@ from qlog_assets.drawing import MechanismEntry, register
 ROOT = Path(__file__).resolve().parent.parent
 
 PINS = {
-    "safelog": (1, "31cb60f523be20b4"),
-    "zealous": (1, "b1b4e11f64c9cb0d"),
+    "safelog": (1, "7ba5844d34710ac8"),
+    "zealous": (1, "8a98f92e66f67169"),
 }
 
 # What these say is part of the request itself (parameters), of its price (guarantees), is never published (what only

@@ -159,6 +159,7 @@ ENTRY = MechanismEntry(
         "sql/listed_urls.sql",
         "sql/pool_augmented.sql",
         "sql/query_counts.sql",
+        "sql/raw_beyond_ascii.sql",
         "sql/released_pair_counts.sql",
         "sql/released_transition_counts.sql",
     ),

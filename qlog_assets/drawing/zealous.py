@@ -96,5 +96,6 @@ ENTRY = MechanismEntry(
         "sql/item_counts.sql",
         "sql/named_items.sql",
         "sql/numbered_contributions.sql",
+        "sql/raw_beyond_ascii.sql",
     ),
 )
