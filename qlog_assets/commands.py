@@ -16,7 +16,7 @@ from qlog_assets.ingest import Batch, batch_counts, batch_of, is_ingested, land,
 from qlog_assets.ledger import Ledger
 from qlog_assets.months import Month
 from qlog_assets.privacy.errors import QlogError
-from qlog_assets.runs import RunFailedError, Work, run, run_all
+from qlog_assets.runs import RunFailedError, Work, get_ready, run, run_all
 from qlog_assets.settings import Policy, qualified
 from qlog_assets.warehouse import Warehouse
 
@@ -58,7 +58,7 @@ def ingest_files(
         "already_ingested": [],
     }
     landed = land(warehouse, paths, format, columns)
-    for path, batch in zip(landed, batches_ahead(landed, format), strict=True):
+    for path, batch in zip(landed, batches_ahead(warehouse, landed, format), strict=True):
         if is_ingested(known, batch, policy):
             answer["already_ingested"].append(path.name)
             continue
@@ -78,12 +78,11 @@ def ingest_files(
     return answer | {key: dict(sorted(answer[key].items())) for key in ("rejected", "months")}
 
 
-def batches_ahead(landed: Sequence[Path], format: str) -> Iterator[Batch]:
-    """The batches of landing files, in order: a file is hashed while Dagster is imported or the file before is read."""
+def batches_ahead(warehouse: Warehouse, landed: Sequence[Path], format: str) -> Iterator[Batch]:
+    """The batches of landing files, in order: a file is hashed while Dagster gets ready or the file before is read."""
     with ThreadPoolExecutor(1) as hashing:
         ahead = hashing.map(lambda path: batch_of(path, format), landed)
-        from qlog_assets import definitions  # noqa: F401
-
+        get_ready(warehouse)
         yield from ahead
 
 

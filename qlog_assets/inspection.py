@@ -25,11 +25,16 @@ def view_capped(engine: Engine, capped: Partition) -> None:
 
 
 def view_cleaned(engine: Engine, cleaned: Partition, *, clicks: bool = True, transitions: bool = True) -> None:
-    """Name a cleaned_log and what is read of it: searches, clicks, and each search with the next one.
+    """Name a cleaned_log and what is read of it."""
+    engine.view("cleaned_log", cleaned.files("log"))
+    view_searches(engine, clicks=clicks, transitions=transitions)
+
+
+def view_searches(engine: Engine, *, clicks: bool = True, transitions: bool = True) -> None:
+    """Name what is read of the table cleaned_log: searches, clicks, and each search with the next one.
 
     Clicks or transitions that are switched off are there without rows.
     """
-    engine.view("cleaned_log", cleaned.files("log"))
     engine.statement_view("cleaned_queries")
     engine.statement_view("cleaned_clicks", without_rows=not clicks)
     engine.statement_view("following_queries", without_rows=not transitions)

@@ -77,6 +77,14 @@ def dagster_instance(warehouse: Warehouse) -> Iterator[dg.DagsterInstance]:
         yield instance
 
 
+def get_ready(warehouse: Warehouse) -> None:
+    """Import what a run needs and make the instance's databases: a second or two, better spent beside other work."""
+    from qlog_assets import definitions  # noqa: F401
+
+    with dagster_instance(warehouse):
+        pass
+
+
 def serve_ui(warehouse: Warehouse, host: str, port: int, tell: Callable[[str], None]) -> NoReturn:
     """Become Dagster's web server and daemon on the warehouse's instance."""
     with socket.socket() as trial:

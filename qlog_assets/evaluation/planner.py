@@ -16,6 +16,7 @@ import numpy as np
 
 from qlog_assets.engine import Engine
 from qlog_assets.evaluation import frequent
+from qlog_assets.inspection import view_searches
 from qlog_assets.mechanisms import zealous
 from qlog_assets.months import Month
 from qlog_assets.privacy.parameters_others import ZealousParameters
@@ -79,17 +80,10 @@ def twin(path: Path, rows: int, seed: int) -> Engine:
     engine = Engine(duckdb.connect())
     escaped = str(path).replace("'", "''")
     engine.connection.execute(
-        'CREATE TEMP TABLE log AS SELECT AnonID AS "user", lower(trim(Query)) AS query, QueryTime AS "time", '
-        f"ClickURL AS url FROM read_csv('{escaped}', delim = '\\t', quote = '', types = {{'AnonID': 'VARCHAR', "
-        "'QueryTime': 'TIMESTAMP', 'Query': 'VARCHAR', 'ClickURL': 'VARCHAR'})"
+        'CREATE TEMP TABLE cleaned_log AS SELECT AnonID AS "user", lower(trim(Query)) AS query, QueryTime AS "time", '
+        f"ItemRank AS rank, nullif(ClickURL, '') AS url FROM read_csv('{escaped}', delim = '\\t', quote = '', types = "
+        "{'AnonID': 'VARCHAR', 'QueryTime': 'TIMESTAMP', 'Query': 'VARCHAR', 'ItemRank': 'INTEGER', "
+        "'ClickURL': 'VARCHAR'}) WHERE lower(trim(Query)) NOT IN ('', '-')"
     )
-    for table, columns, condition in (
-        ("queries", '"user", query, "time"', "true"),
-        ("clicks", '"user", query, url', "url <> ''"),
-    ):
-        engine.connection.execute(
-            f"CREATE TEMP VIEW cleaned_{table} AS SELECT DISTINCT {columns} FROM log "
-            f"WHERE query NOT IN ('', '-') AND {condition}"
-        )
-    engine.statement_view("following_queries")
+    view_searches(engine)
     return engine

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 
 from qlog_assets.engine import Engine
-from qlog_assets.inspection import ITEM_KINDS
+from qlog_assets.inspection import ITEM_KINDS, view_searches
 from qlog_assets.privacy.gaussian import COUNT_UNIT, WEIGHT_UNIT, gaussian_budget, plan_weighted
 from qlog_assets.privacy.parameters import exact
 from qlog_assets.privacy.weighted import Contributions, exact_sums, shrunk_weights
@@ -45,8 +45,7 @@ def chosen(
     log = pa.table({**columns, "time": pa.array(times, pa.timestamp("us")), "url": pa.array(urls, pa.string())})
     engine = Engine(duckdb.connect())
     engine.connection.register("cleaned_log", log.append_column("rank", pa.nulls(log.num_rows, pa.int32())))
-    for view in ("cleaned_queries", "cleaned_clicks", "following_queries"):
-        engine.statement_view(view)
+    view_searches(engine)
     engine.statement_table(f"events_{kind}", "events", **({"session_gap_minutes": 30} if kind == "pairs" else {}))
     return sorted(engine.run("chosen_items", key="zealous 2006-03 ", items_per_user=per_user).fetchall())
 
