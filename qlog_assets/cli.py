@@ -56,7 +56,7 @@ def parsed(assignments: list[str] | None, mechanism: str) -> dict[str, str]:
 
 @app.command()
 def demo(
-    rows: Annotated[int, typer.Option(help="Rows of the synthetic log")] = 2_000_000,
+    rows: Annotated[int, typer.Option(help="Rows of the synthetic log")] = 3_500_000,
     seed: Annotated[int, typer.Option(help="Seed of the synthetic log")] = 1,
     as_json: Json = False,
 ) -> None:
