@@ -5,12 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from qlog_assets.chain import is_of_this_version
 from qlog_assets.drawing import MechanismEntry, mechanism
 from qlog_assets.draws import Draw
 from qlog_assets.engine import Engine
 from qlog_assets.ingest import landed_files
+from qlog_assets.inspection import view_capped, view_cleaned
 from qlog_assets.ledger import Charge, Ledger
-from qlog_assets.privacy.errors import ParameterError
+from qlog_assets.privacy.errors import ParameterError, QlogError
 from qlog_assets.warehouse import PUBLIC_MATERIAL, Partition, Warehouse, WarehouseError, file_checksum
 
 
@@ -97,13 +99,41 @@ class Lineage:
         """Count every user's contributions, and digest every row, as the door and the chain did."""
         label = f"{partition.provenance.asset} {partition.provenance.month}"
         with Engine.open(self.warehouse) as engine:
-            result = entry.inspect(engine, partition)
-            if not result.passed:
-                found.findings.append(f"limits: {label}: {result.reason}")
+            if is_of_this_version(partition):
+                self._inspect(engine, entry, partition, found)
+            else:
+                found.notes.append(f"{label} was made by another version of qlog: its limits are not counted again")
             for table, facts in partition.provenance.tables.items():
                 again = engine.facts(partition.path, partition.files(table), digest="digest_rows")
                 if (again.content_digest, again.rows) != (facts.content_digest, facts.rows):
                     found.findings.append(f"lineage: {label}: {table} does not hold the rows its provenance says")
+
+    def _inspect(self, engine: Engine, entry: MechanismEntry, partition: Partition, found: Followed) -> None:
+        label = f"{partition.provenance.asset} {partition.provenance.month}"
+        try:
+            result = entry.inspect(engine, partition)
+        except QlogError as error:
+            found.findings.append(f"limits: {label}: {error}")
+            return
+        if not result.passed:
+            found.findings.append(f"limits: {label}: {result.reason}")
+        self._trace(engine, partition, found)
+
+    def _trace(self, engine: Engine, partition: Partition, found: Followed) -> None:
+        """Look for capped rows that nobody typed or clicked, while the cleaned log is still there."""
+        made = partition.provenance
+        shape = made.upstream.get("cleaned_log", "")
+        if made.asset != "capped_log" or not (self.warehouse.private / "cleaned_log" / made.month / shape).is_dir():
+            return
+        try:
+            cleaned = self.warehouse.partition("cleaned_log", made.month, shape)
+            cleaned.verify()
+        except WarehouseError:
+            return  # Following the lineage up says so.
+        view_capped(engine, partition)
+        view_cleaned(engine, cleaned)
+        if engine.row("check_capped_origin")["rows_from_nowhere"]:
+            found.findings.append(f"lineage: capped_log {made.month} holds rows that are not in its cleaned_log")
 
     def _public_input(self, asset: str, digest: str, found: Followed) -> None:
         """The pool or url list, by its content."""

@@ -47,6 +47,12 @@ CODE_VERSIONS = {
 """What each stage must have been made by; the door refuses what an older version left behind."""
 
 
+def is_of_this_version(partition: Partition) -> bool:
+    """Whether a stage's partition is laid out as this version of the software reads and checks it."""
+    made = partition.provenance
+    return made.code_version == CODE_VERSIONS.get(made.asset, made.code_version)
+
+
 @dataclass(frozen=True)
 class Chain:
     """Where the stages run: one warehouse, one engine, on behalf of one run."""

@@ -9,7 +9,6 @@ import atexit
 import gc
 import os
 import sys
-from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Any, NoReturn
 
@@ -32,6 +31,8 @@ Sets = Annotated[
     list[str] | None,
     typer.Option("--set", help="key=value; a parameter by its name, others as section.key; none = off"),
 ]
+UNREAD = 1
+"""The exit code where nobody read the answer to its end; rich ends with the same while it prints."""
 Months = Annotated[
     list[str], typer.Option("--month", help="YYYY-MM; repeat for several months, which run side by side")
 ]
@@ -274,7 +275,7 @@ register_studies()
 def main() -> NoReturn:
     """The entry point: a refusal is one line and exit code 2."""
     # Imports make millions of objects and hardly any garbage; looking for it every 700 objects is an eighth of a start.
-    gc.set_threshold(100_000, 50, 50)
+    gc.set_threshold(100_000)
     try:
         # Not standalone: the parser would print its own boxes of several lines, and that is no answer for a script.
         code = app(sys.argv[1:] or ["--help"], standalone_mode=False)
@@ -287,9 +288,11 @@ def main() -> NoReturn:
 def end(code: int) -> NoReturn:
     """End the process now. The interpreter would take apart every imported module first, which takes a second."""
     atexit._run_exitfuncs()
-    for stream in (sys.stdout, sys.stderr):
-        with suppress(BrokenPipeError):  # Whoever read the answer has enough of it.
+    for stream in filter(None, (sys.stdout, sys.stderr)):  # None where the caller closed it.
+        try:
             stream.flush()
+        except BrokenPipeError:
+            code = code or UNREAD
     os._exit(code)
 
 

@@ -6,8 +6,9 @@ No parsing and no printing (that is `cli.py`), and no decision that a job, the d
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -58,27 +59,28 @@ def ingest_files(
         "already_ingested": [],
     }
     landed = land(warehouse, paths, format, columns)
-    for path, batch in zip(landed, batches_ahead(warehouse, landed, format), strict=True):
-        if is_ingested(known, batch, policy):
-            answer["already_ingested"].append(path.name)
-            continue
-        tell(f"reading {path.name}")
-        run(warehouse, Work("ingest", batch.key, {}, new_in=BATCHES.name), tell)
-        partition = warehouse.current("rejected_log", batch.key)
-        known.append(partition)
-        facts = batch_counts(partition)
-        answer["read"] += facts["read"]
-        answer["accepted"] += facts["accepted"]
-        with Engine.open(warehouse) as engine:
-            engine.view("rejected_log", partition.files("rejected"))
-            answer["rejected"].update(dict(engine.run("rejected_reasons").fetchall()))
-        for name, table in partition.provenance.tables.items():
-            if name != "rejected":
-                answer["months"][name] += table.rows
+    with closing(batches_ahead(warehouse, landed, format)) as batches:
+        for path, batch in zip(landed, batches, strict=True):
+            if is_ingested(known, batch, policy):
+                answer["already_ingested"].append(path.name)
+                continue
+            tell(f"reading {path.name}")
+            run(warehouse, Work("ingest", batch.key, {}, new_in=BATCHES.name), tell)
+            partition = warehouse.current("rejected_log", batch.key)
+            known.append(partition)
+            facts = batch_counts(partition)
+            answer["read"] += facts["read"]
+            answer["accepted"] += facts["accepted"]
+            with Engine.open(warehouse) as engine:
+                engine.view("rejected_log", partition.files("rejected"))
+                answer["rejected"].update(dict(engine.run("rejected_reasons").fetchall()))
+            for name, table in partition.provenance.tables.items():
+                if name != "rejected":
+                    answer["months"][name] += table.rows
     return answer | {key: dict(sorted(answer[key].items())) for key in ("rejected", "months")}
 
 
-def batches_ahead(warehouse: Warehouse, landed: Sequence[Path], format: str) -> Iterator[Batch]:
+def batches_ahead(warehouse: Warehouse, landed: Sequence[Path], format: str) -> Generator[Batch]:
     """The batches of landing files, in order: a file is hashed while Dagster gets ready or the file before is read."""
     with ThreadPoolExecutor(1) as hashing:
         ahead = hashing.map(lambda path: batch_of(path, format), landed)

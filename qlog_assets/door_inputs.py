@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from qlog_assets.chain import CODE_VERSIONS
+from qlog_assets.chain import is_of_this_version
 from qlog_assets.checks import CheckResult
 from qlog_assets.drawing import MechanismEntry
 from qlog_assets.engine import Engine
@@ -44,7 +44,7 @@ def refuse_stale(warehouse: Warehouse, partition: Partition, month: str) -> None
     An upstream partition that retention deleted cannot be compared; the content digest recorded downstream stands.
     """
     made = partition.provenance
-    if made.code_version != CODE_VERSIONS.get(made.asset, made.code_version):
+    if not is_of_this_version(partition):
         raise WarehouseError(f"{made.asset} {month} was made by another version of the software: materialize it again")
     for name, shape in made.upstream.items():
         # A month's raw log comes from batches, which have keys of their own; everything else is of the same month.
@@ -86,7 +86,8 @@ def refuse_mixed(
 
 
 def refuse_broken_limits(engine: Engine, entry: MechanismEntry, month: Month, limited: Partition) -> CheckResult:
-    """Count every user's contributions on the very partition about to be used; raise if anybody has too many."""
+    """Count every user's contributions on the very partition about to be used; raise if anybody has too many, or one of
+    another month."""
     result = entry.inspect(engine, limited)
     if not result.passed:
         asset = limited.provenance.asset

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from qlog_assets.chain import is_of_this_version
 from qlog_assets.door_inputs import DoorError, refuse_broken_limits
 from qlog_assets.drawing import MechanismEntry
 from qlog_assets.draws import Draw, DrawError, load_draw
@@ -52,8 +53,10 @@ def refuse_changed_inputs(warehouse: Warehouse, entry: MechanismEntry, month: Mo
         partition.verify()
     except WarehouseError as error:
         raise DoorError(f"the door refuses {entry.name} {month}: {error}") from None
-    with Engine.open(warehouse) as engine:
-        refuse_broken_limits(engine, entry, month, partition)
+    # What an earlier version drew from was checked by that version when it was drawn; this one counts other columns.
+    if is_of_this_version(partition):
+        with Engine.open(warehouse) as engine:
+            refuse_broken_limits(engine, entry, month, partition)
 
 
 def refuse_damaged(entry: MechanismEntry, charge: Charge, target: Path, draw: Draw | None) -> None:

@@ -17,6 +17,7 @@ import duckdb
 import numpy as np
 import pyarrow as pa
 
+from qlog_assets.privacy.errors import QlogError
 from qlog_assets.resources import resource_dir
 from qlog_assets.scratch import temporary_directory
 from qlog_assets.settings import Settings
@@ -113,8 +114,20 @@ class Engine:
         return self.connection.sql(statement(name), params=parameters or None).to_arrow_table()
 
     def frame(self, name: str, **parameters: Any) -> pandas.DataFrame:
-        """A small answer, such as a row of counts, for the expectations."""
-        return self.run(name, **parameters).df()
+        """A small answer, such as a row of counts, for the expectations.
+
+        Files that were written by hand or by another version may lack a column or hold it in another type.
+        """
+        try:
+            return self.run(name, **parameters).df()
+        except (duckdb.IOException, duckdb.OutOfMemoryException):
+            # A full disk or too little memory says nothing about the files.
+            raise
+        except duckdb.Error as error:
+            # DuckDB's own words may quote the value it could not take.
+            raise QlogError(
+                f"{name}: its tables are not as this version writes them ({type(error).__name__}): materialize them again"
+            ) from None
 
     def arrays(self, name: str, **parameters: Any) -> dict[str, np.ndarray]:
         return self.run(name, **parameters).fetchnumpy()

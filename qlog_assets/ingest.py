@@ -123,7 +123,7 @@ def landing_checksum(path: Path) -> str:
     """The checksum of a landing file, computed once as long as the file is the same: it is never changed, and may be
     large."""
     state = path.stat()
-    return _checksum_of(path, state.st_ino, state.st_size, state.st_mtime_ns)
+    return _checksum_of(path, state.st_ino, state.st_size, state.st_mtime_ns, state.st_ctime_ns)
 
 
 @lru_cache(maxsize=4096)

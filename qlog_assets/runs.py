@@ -35,6 +35,8 @@ compute_logs:
   module: dagster._core.storage.noop_compute_log_manager
   class: NoOpComputeLogManager
 """
+OURS = "# Written by qlog"
+"""How a dagster.yaml begins that nobody made their own: it follows this version."""
 LEAST_MEMORY_MB = 512
 EVENTS_LOGGER = "qlog.dagster_events"
 """A logger that prints nothing: the command line listens to it instead of Dagster's console output."""
@@ -60,7 +62,8 @@ def prepare_instance(warehouse: Warehouse) -> None:
     """Make the warehouse's DAGSTER_HOME, where the UI looks, and point this process at it."""
     warehouse.make()
     settings = warehouse.dagster / "dagster.yaml"
-    if not settings.exists():
+    written = settings.read_text(encoding="utf-8") if settings.exists() else OURS
+    if written.startswith(OURS) and written != DAGSTER_YAML:
         settings.write_text(DAGSTER_YAML, encoding="utf-8")
     os.environ["DAGSTER_HOME"] = str(warehouse.dagster)
     os.environ["QLOG_HOME"] = str(warehouse.home)
@@ -148,7 +151,8 @@ def run_all(
     share = max(LEAST_MEMORY_MB, warehouse.settings.memory_limit_mb // at_once)
     prepare_instance(warehouse)
     preload()
-    # Forked children share the imports. What had threads in this process, DuckDB, was closed and has none any more.
+    # Forked children share the imports. What had threads in this process, DuckDB and the imports ahead, was closed and
+    # has none any more.
     fork = multiprocessing.get_context("fork")
     failures: dict[str, str] = {}
     with ProcessPoolExecutor(at_once, fork, initializer=_limit_memory, initargs=(share,)) as pool:

@@ -120,6 +120,8 @@ class Partition:
         With `table`, only that table's files are read; the others are somebody else's to verify before use.
         """
         label = f"{self.provenance.asset} {self.provenance.month}"
+        if table is not None and table not in self.provenance.tables:
+            raise WarehouseError(f"{label}: has no table {table}")
         *_, asset, month, shape = self.path.parts
         if (asset, month, shape) != (self.provenance.asset, self.provenance.month, shape_of(self.provenance)):
             raise WarehouseError(f"{label}: its provenance was changed after it was written: materialize it again")

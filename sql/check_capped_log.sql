@@ -1,5 +1,6 @@
 -- What the expectations of capped_log read: one row of counts a table, and no value of the log.
--- max_per_user and repeated_rows are what the guarantee stands on: how much one user can move the counts.
+-- max_per_user and repeated_rows are what the guarantee stands on: how much one user can move the counts. A month is
+-- charged by itself, so no row may be of another.
 SELECT
     'queries' AS table_name,
     (

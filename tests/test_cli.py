@@ -346,6 +346,16 @@ def test_without_a_command_the_commands_are_listed(home: Path) -> None:
         assert command in alone.out
 
 
+@pytest.mark.parametrize(("closed", "code"), [(">&-", 0), ("2>&-", 0), ("| head -c 0; exit ${PIPESTATUS[0]}", 120)])
+def test_a_command_nobody_listens_to_ends_quietly(closed: str, code: int) -> None:
+    """A caller may close the streams, or leave while the answer is written; neither is an error of the command."""
+    program = Path(sys.executable).with_name("qlog")
+    ended = subprocess.run(
+        ["bash", "-c", f"{program} guarantee safelog --json {closed}"], capture_output=True, text=True
+    )
+    assert ended.returncode == code and "Traceback" not in ended.stderr
+
+
 def test_nothing_is_cut_off_in_a_narrow_terminal(home: Path) -> None:
     """A path or a number that ends in dots cannot be copied; a line that the terminal wraps can."""
     controller, terminal = pty.openpty()

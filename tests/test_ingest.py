@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -24,7 +25,7 @@ from qlog_assets.ingest import (
 from qlog_assets.inspection import inspect_rejected_log
 from qlog_assets.privacy.errors import QlogError
 from qlog_assets.settings import Policy
-from qlog_assets.warehouse import Partition, Warehouse
+from qlog_assets.warehouse import Partition, Warehouse, file_checksum
 
 GOOD = "{}\tweather\t2006-03-01 10:00:00\t\t"
 BAD = "{}\tweather\tnot a time\t\t"
@@ -194,3 +195,16 @@ def test_a_log_that_lies_in_the_landing_zone_stays_where_it_is(warehouse: Wareho
 def test_a_batch_without_a_landing_file_is_an_error_that_says_what_to_do(warehouse: Warehouse) -> None:
     with pytest.raises(QlogError, match="run qlog ingest with its file again"):
         find_batch(warehouse, "gone-txt-aol-0123456789ab")
+
+
+def test_a_landing_file_that_was_replaced_is_another_batch(warehouse: Warehouse) -> None:
+    """A checksum is remembered with what the file system says of the file, so a long-lived process is not fooled."""
+    path = warehouse.landing / "aol" / "log.txt"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("one\n")
+    times = path.stat()
+    first = batch_of(path, "aol")
+    assert batch_of(path, "aol") == first
+    path.write_text("two\n")
+    os.utime(path, ns=(times.st_atime_ns, times.st_mtime_ns))
+    assert batch_of(path, "aol").checksum == file_checksum(path) != first.checksum

@@ -19,6 +19,7 @@ from support.ledgers import hand_in
 from support.tampering import break_the_cap, edit_json, flip, vouch_for
 from support.warehouses import build_chain
 
+from qlog_assets.chain import CODE_VERSIONS
 from qlog_assets.ledger_store import EVENTS
 from qlog_assets.release_audit import AuditReport, audit_warehouse
 from qlog_assets.warehouse import Partition
@@ -280,6 +281,40 @@ def test_the_asset_verifies_every_release_and_fails_on_a_finding(released: Path)
     ended = materialize(released, "release_audit", month=None)
     assert ended.code == 1 and "1 finding(s): safelog-2006-03-" in ended.answer
     assert "queries.csv is not the file that was published" in ended.answer
+
+
+@pytest.mark.slow
+def test_capped_rows_that_nobody_typed_are_a_finding(ingested: Path) -> None:
+    """Somebody with the key to the warehouse adds a user within all limits before the draw; the door cannot know."""
+    assert materialize(ingested, "raw_log", "cleaned_log", "capped_log").code == 0
+    path = one_file(ingested, "capped_log", "queries")
+    table = pq.read_table(path)
+    invented = pa.Table.from_pylist([{**table.slice(0, 1).to_pylist()[0], "user": "nobody"}], table.schema)
+    pq.write_table(pa.concat_tables([table, invented]), path)
+    vouch_for(ingested, partition(ingested, "capped_log"))
+    for assets in (["pool_augmented"], ["selected"], ["released_queries", "released_clicks", "released_transitions"]):
+        ended = materialize(ingested, *assets)
+        assert ended.code == 0, ended.answer
+    assert audit(ingested).releases[0].findings == [
+        "lineage: capped_log 2006-03 holds rows that are not in its cleaned_log"
+    ]
+
+
+def test_a_release_of_an_earlier_version_is_served_and_audited(released: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its capped rows had no times; the digest of what they say is the same, and so are the draw and the charge."""
+    made = partition(released, "capped_log")
+    for table in made.provenance.tables:
+        path = one_file(released, "capped_log", table)
+        pq.write_table(pq.read_table(path).drop_columns(["time"]), path)
+    vouch_for(released, made)
+    assert partition(released, "capped_log").provenance.content_digest == made.provenance.content_digest
+    (finding,) = audit(released).releases[0].findings
+    assert "check_capped_log: its tables are not as this version writes them" in finding
+    monkeypatch.setitem(CODE_VERSIONS, "capped_log", "of a later version")
+    door_at(released).publish("safelog", MARCH)
+    report = audit(released).releases[0]
+    assert report.findings == []
+    assert "capped_log 2006-03 was made by another version of qlog: its limits are not counted again" in report.notes
 
 
 @pytest.mark.slow

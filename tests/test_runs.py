@@ -11,7 +11,9 @@ import pytest
 from support.door import charges, warehouse_at
 
 from qlog_assets import release
-from qlog_assets.runs import Work, run_all
+from qlog_assets.runs import Work, prepare_instance, run_all
+from qlog_assets.settings import Settings
+from qlog_assets.warehouse import Warehouse
 
 MONTHS = ("2006-03", "2006-04")
 
@@ -44,3 +46,18 @@ def test_a_killed_worker_is_reported_and_the_next_run_takes_up_its_charge(ingest
     after = charges(ingested)
     assert reserved <= {charge.release_id for charge in after}
     assert [charge.state for charge in after] == ["published"] * len(MONTHS)
+
+
+def test_a_dagster_yaml_that_qlog_wrote_follows_the_version_and_an_operators_own_is_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for variable in ("DAGSTER_HOME", "QLOG_HOME", "GX_ANALYTICS_ENABLED"):
+        monkeypatch.setenv(variable, "put back afterwards")
+    warehouse = Warehouse(Settings(home=tmp_path)).make()
+    yaml = warehouse.dagster / "dagster.yaml"
+    yaml.write_text("# Written by qlog: of an earlier version\n")
+    prepare_instance(warehouse)
+    assert "NoOpComputeLogManager" in yaml.read_text()
+    yaml.write_text("telemetry:\n  enabled: false\n")
+    prepare_instance(warehouse)
+    assert "NoOp" not in yaml.read_text()

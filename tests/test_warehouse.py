@@ -205,6 +205,22 @@ def test_dropping_a_table_leaves_the_others_and_a_provenance_that_fits(warehouse
     assert list(left.provenance.tables) == ["2006-04"] and left.provenance.shape == partition.provenance.shape
 
 
+def test_one_table_is_verified_by_itself_and_one_that_is_not_there_is_no_good_one(warehouse: Warehouse) -> None:
+    def write(directory: Path) -> dict[str, TableFacts]:
+        for name in ("good", "bad"):
+            (directory / name).write_text(name, encoding="utf-8")
+        return {name: TableFacts(1, {name: file_checksum(directory / name)}) for name in ("good", "bad")}
+
+    partition, _ = warehouse.write_partition(provenance(), write)
+    (partition.path / "bad").write_text("worse", encoding="utf-8")
+    partition.verify("good")
+    for table in ("bad", None):
+        with pytest.raises(WarehouseError, match="bad was changed"):
+            partition.verify(table)
+    with pytest.raises(WarehouseError, match="has no table other"):
+        partition.verify("other")
+
+
 # Who can read it ------------------------------------------------------------------------------------------------------
 
 
