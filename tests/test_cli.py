@@ -346,13 +346,12 @@ def test_without_a_command_the_commands_are_listed(home: Path) -> None:
         assert command in alone.out
 
 
-@pytest.mark.parametrize(("closed", "code"), [(">&-", 0), ("2>&-", 0), ("| head -c 0; exit ${PIPESTATUS[0]}", 120)])
+@pytest.mark.parametrize(("closed", "code"), [(">&-", 0), ("2>&-", 0), ("| head -c 0; exit ${PIPESTATUS[0]}", 1)])
 def test_a_command_nobody_listens_to_ends_quietly(closed: str, code: int) -> None:
     """A caller may close the streams, or leave while the answer is written; neither is an error of the command."""
     program = Path(sys.executable).with_name("qlog")
-    ended = subprocess.run(
-        ["bash", "-c", f"{program} guarantee safelog --json {closed}"], capture_output=True, text=True
-    )
+    command = ["bash", "-c", f"{program} guarantee safelog --json {closed}"]
+    ended = subprocess.run(command, check=False, capture_output=True, text=True)
     assert ended.returncode == code and "Traceback" not in ended.stderr
 
 
