@@ -126,7 +126,7 @@ class Engine:
         except duckdb.Error as error:
             # DuckDB's own words may quote the value it could not take.
             raise QlogError(
-                f"{name}: its tables are not as this version writes them ({type(error).__name__}): materialize them again"
+                f"{name}: its tables are not as this version writes them ({type(error).__name__}): make them again"
             ) from None
 
     def arrays(self, name: str, **parameters: Any) -> dict[str, np.ndarray]:
