@@ -14,6 +14,7 @@ import pytest
 from support.door import APRIL, MARCH, charges, door_at, release, warehouse_at
 from support.warehouses import build_chain
 
+from qlog_assets.chain import CODE_VERSIONS
 from qlog_assets.door_inputs import DoorError
 from qlog_assets.ledger import Ledger
 from qlog_assets.ledger_chain import Event, canonical
@@ -76,7 +77,7 @@ def test_a_partition_left_by_an_older_version_is_refused_by_name(
     copied: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     home = copied("chained")
-    monkeypatch.setitem(__import__("qlog_assets.door_inputs").door_inputs.CODE_VERSIONS, "capped_log", "2.newer")
+    monkeypatch.setitem(CODE_VERSIONS, "capped_log", "2.newer")
     with pytest.raises(DoorError, match="capped_log 2006-03 was made by another version of the software"):
         door_at(home).draw("safelog", MARCH)
     assert charges(home) == []
