@@ -10,7 +10,7 @@ from qlog_assets.drawing import MechanismEntry, mechanism
 from qlog_assets.draws import Draw
 from qlog_assets.engine import Engine
 from qlog_assets.ingest import landed_files
-from qlog_assets.inspection import view_capped, view_cleaned
+from qlog_assets.inspection import view_capped
 from qlog_assets.ledger import Charge, Ledger
 from qlog_assets.privacy.errors import ParameterError, QlogError
 from qlog_assets.warehouse import PUBLIC_MATERIAL, Partition, Warehouse, WarehouseError, file_checksum
@@ -100,7 +100,10 @@ class Lineage:
         label = f"{partition.provenance.asset} {partition.provenance.month}"
         with Engine.open(self.warehouse) as engine:
             if is_of_this_version(partition):
-                self._inspect(engine, entry, partition, found)
+                try:
+                    self._inspect(engine, entry, partition, found)
+                except QlogError as error:
+                    found.findings.append(f"limits: {label}: {error}")
             else:
                 found.notes.append(f"{label} was made by another version of qlog: its limits are not counted again")
             for table, facts in partition.provenance.tables.items():
@@ -109,15 +112,13 @@ class Lineage:
                     found.findings.append(f"lineage: {label}: {table} does not hold the rows its provenance says")
 
     def _inspect(self, engine: Engine, entry: MechanismEntry, partition: Partition, found: Followed) -> None:
-        label = f"{partition.provenance.asset} {partition.provenance.month}"
-        try:
-            result = entry.inspect(engine, partition)
-        except QlogError as error:
-            found.findings.append(f"limits: {label}: {error}")
-            return
-        if not result.passed:
+        """The limits, and where the rows come from if they keep them."""
+        result = entry.inspect(engine, partition)
+        if result.passed:
+            self._trace(engine, partition, found)
+        else:
+            label = f"{partition.provenance.asset} {partition.provenance.month}"
             found.findings.append(f"limits: {label}: {result.reason}")
-        self._trace(engine, partition, found)
 
     def _trace(self, engine: Engine, partition: Partition, found: Followed) -> None:
         """Look for capped rows that nobody typed or clicked, while the cleaned log is still there."""
@@ -131,8 +132,8 @@ class Lineage:
         except WarehouseError:
             return  # Following the lineage up says so.
         view_capped(engine, partition)
-        view_cleaned(engine, cleaned)
-        if engine.row("check_capped_origin")["rows_from_nowhere"]:
+        engine.view("cleaned_log", cleaned.files("log"))
+        if engine.frame("check_capped_origin")["rows_from_nowhere"].any():
             found.findings.append(f"lineage: capped_log {made.month} holds rows that are not in its cleaned_log")
 
     def _public_input(self, asset: str, digest: str, found: Followed) -> None:

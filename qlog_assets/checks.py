@@ -258,7 +258,7 @@ def _validate(
     """Which of the expectations held on a table, by position. Every one of them comes back, or it is an error."""
     from great_expectations.exceptions import GreatExpectationsError
 
-    suite = _great_expectations().ExpectationSuite(
+    suite = load_library().ExpectationSuite(
         name=name, expectations=[_build(name, position, item) for position, item in expectations.items()]
     )
     try:
@@ -292,7 +292,7 @@ def _build(name: str, position: int, item: _Expectation) -> Any:
 def _whole_frame() -> Any:
     """What makes a batch of a frame. Made once a process: with every part added, the library writes its whole
     configuration as YAML, which takes longer than the expectations do."""
-    context = _great_expectations().get_context(mode="ephemeral")
+    context = load_library().get_context(mode="ephemeral")
     context.variables.progress_bars = {"globally": False, "metric_calculations": False}
     frames = context.data_sources.add_pandas("frames").add_dataframe_asset("frame")
     return frames.add_batch_definition_whole_dataframe("whole")
@@ -305,7 +305,7 @@ def loading_ahead() -> Iterator[None]:
     def load() -> None:
         # Whoever needs the library fails at the same place with the same words, where somebody listens.
         with contextlib.suppress(Exception):
-            _great_expectations()
+            load_library()
 
     # What the block itself imports is imported before: two threads that import one package may wait for each other.
     import pandas  # noqa: F401
@@ -318,7 +318,7 @@ def loading_ahead() -> Iterator[None]:
         ahead.join()
 
 
-def _great_expectations() -> Any:
+def load_library() -> Any:
     """The library, imported on first use: it costs seconds, and it sends usage statistics unless told not to."""
     os.environ["GX_ANALYTICS_ENABLED"] = "false"
     try:

@@ -42,6 +42,18 @@ def statement_version(*names: str) -> str:
     return hashlib.sha256("\n".join(statement(name) for name in names).encode()).hexdigest()[:10]
 
 
+@contextlib.contextmanager
+def quoting_no_value(trouble: str, advice: str) -> Iterator[None]:
+    """Say in one line that DuckDB cannot take what files hold: its own words may quote the value it stumbled over."""
+    try:
+        yield
+    except (duckdb.IOException, duckdb.OutOfMemoryException):
+        # A full disk or too little memory says nothing about the files.
+        raise
+    except duckdb.Error as error:
+        raise QlogError(f"{trouble} ({type(error).__name__}): {advice}") from None
+
+
 class Engine:
     """One in-memory DuckDB over Parquet files. Closing the connection is whose opened it."""
 
@@ -118,16 +130,8 @@ class Engine:
 
         Files that were written by hand or by another version may lack a column or hold it in another type.
         """
-        try:
+        with quoting_no_value(f"{name}: its tables are not as this version writes them", "make them again"):
             return self.run(name, **parameters).df()
-        except (duckdb.IOException, duckdb.OutOfMemoryException):
-            # A full disk or too little memory says nothing about the files.
-            raise
-        except duckdb.Error as error:
-            # DuckDB's own words may quote the value it could not take.
-            raise QlogError(
-                f"{name}: its tables are not as this version writes them ({type(error).__name__}): make them again"
-            ) from None
 
     def arrays(self, name: str, **parameters: Any) -> dict[str, np.ndarray]:
         return self.run(name, **parameters).fetchnumpy()

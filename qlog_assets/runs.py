@@ -172,9 +172,10 @@ def run_all(
 
 def preload() -> None:
     """Import what every run needs, before forking."""
-    import great_expectations  # noqa: F401
-
     from qlog_assets import definitions  # noqa: F401
+    from qlog_assets.checks import load_library
+
+    load_library()
 
 
 def _limit_memory(megabytes: int) -> None:

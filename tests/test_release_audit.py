@@ -19,7 +19,10 @@ from support.ledgers import hand_in
 from support.tampering import break_the_cap, edit_json, flip, vouch_for
 from support.warehouses import build_chain
 
+from qlog_assets.audit_lineage import Followed, Lineage
 from qlog_assets.chain import CODE_VERSIONS
+from qlog_assets.drawing import mechanism
+from qlog_assets.ledger import Ledger
 from qlog_assets.ledger_store import EVENTS
 from qlog_assets.release_audit import AuditReport, audit_warehouse
 from qlog_assets.warehouse import Partition
@@ -298,6 +301,25 @@ def test_capped_rows_that_nobody_typed_are_a_finding(ingested: Path) -> None:
     assert audit(ingested).releases[0].findings == [
         "lineage: capped_log 2006-03 holds rows that are not in its cleaned_log"
     ]
+
+
+def test_a_cleaned_log_of_other_types_is_a_finding_that_quotes_no_user(released: Path) -> None:
+    """To compare users with numbers DuckDB would cast them, and name the first that is none."""
+    path = one_file(released, "cleaned_log", "log")
+    table = pq.read_table(path)
+    numbers = pa.array(range(table.num_rows), pa.int64())
+    pq.write_table(table.set_column(table.column_names.index("user"), "user", numbers), path)
+    vouch_for(released, partition(released, "cleaned_log"))
+    capped = one_file(released, "capped_log", "queries")
+    rows = pq.read_table(capped)
+    named = pa.array([f"jsmith-{user}" for user in rows["user"].to_pylist()])
+    pq.write_table(rows.set_column(0, "user", named), capped)
+    vouch_for(released, partition(released, "capped_log"))
+    warehouse, found = warehouse_at(released), Followed()
+    lineage = Lineage(warehouse, Ledger.open(warehouse.ledger_url))
+    lineage._count_again(mechanism("safelog"), partition(released, "capped_log"), found)
+    assert len(found.findings) == 1 and "check_capped_origin" in found.findings[0]
+    assert "jsmith" not in found.findings[0]
 
 
 def test_a_release_of_an_earlier_version_is_served_and_audited(released: Path, monkeypatch: pytest.MonkeyPatch) -> None:

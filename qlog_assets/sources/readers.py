@@ -16,7 +16,7 @@ from pathlib import Path
 import duckdb
 import pyarrow as pa
 
-from qlog_assets.engine import PARQUET
+from qlog_assets.engine import PARQUET, quoting_no_value
 from qlog_assets.months import Month
 from qlog_assets.privacy.errors import QlogError
 from qlog_assets.sources.column_map import KNOWN_FORMATS, TIME_FORMATS, Column, ColumnMap
@@ -120,17 +120,10 @@ def read_batch(
         log = LandingFile(source.path, columns.encoding)
         rows = _delimited_rows(log, columns)
     try:
-        facts = _sort_out(
-            connection, rows, source, months, out, after_round=lambda: progress and progress(log.position, log.size)
-        )
-    except (duckdb.IOException, duckdb.OutOfMemoryException):
-        # A full disk or too little memory says nothing about the file.
-        raise
-    except duckdb.Error as error:
-        # DuckDB's own words may quote the value it could not take.
-        raise QlogError(
-            f"{source.path.name}: cannot be read ({type(error).__name__}): write it anew as text or with plain types"
-        ) from None
+        with quoting_no_value(f"{source.path.name}: cannot be read", "write it anew as text or with plain types"):
+            facts = _sort_out(
+                connection, rows, source, months, out, after_round=lambda: progress and progress(log.position, log.size)
+            )
     finally:
         log.close()
     if facts.accepted + sum(facts.rejected.values()) != facts.read:
