@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     import dagster as dg
 
 DAGSTER_YAML = """\
-# Written by qlog: nothing leaves this machine, no sign-up window covers the UI, and what a library may print of the log
-# while a step runs is not kept.
+# Written by qlog: nothing leaves this machine, no sign-up window covers the UI, what a library may print of the log
+# while a step runs is not kept, and the history's files stay open while a run writes them.
 telemetry:
   enabled: false
 nux:
@@ -34,6 +34,13 @@ nux:
 compute_logs:
   module: dagster._core.storage.noop_compute_log_manager
   class: NoOpComputeLogManager
+storage:
+  custom:
+    module: qlog_assets.run_history
+    class: RunHistory
+    config:
+      base_dir:
+        env: DAGSTER_HOME
 """
 OURS = "# Written by qlog"
 """How a dagster.yaml begins that nobody made their own: it follows this version."""

@@ -1,0 +1,193 @@
+"""Dagster's history of runs, in the files where Dagster keeps it by default, without opening them for every event.
+
+Dagster's own SQLite storage makes a database engine, compiles its statements and opens the file for each event of a
+run, and reads all of its migrations for each database it looks at. On the peers' task that took 0.75 of 4.4 seconds;
+kept open, it takes 0.3. The files are the same: with Dagster's own storage in dagster.yaml they are read as before.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sqlite3
+import tempfile
+from collections import OrderedDict
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any, Self
+
+from dagster._core.storage.event_log.schema import SqlEventLogStorageMetadata
+from dagster._core.storage.event_log.sqlite import sqlite_event_log
+from dagster._core.storage.event_log.sqlite.sqlite_event_log import INDEX_SHARD_NAME, SqliteEventLogStorage
+from dagster._core.storage.runs.sqlite.sqlite_run_storage import SqliteRunStorage
+from dagster._core.storage.schedules.sqlite.sqlite_schedule_storage import SqliteScheduleStorage
+from dagster._core.storage.sql import get_alembic_config, stamp_alembic_rev
+from dagster._core.storage.sqlite import SQLITE_BUSY_TIMEOUT_SECONDS, create_db_conn_string
+from dagster._core.storage.sqlite_storage import DagsterSqliteStorage
+from dagster._serdes import ConfigurableClassData
+from sqlalchemy import Connection, Engine, create_engine, event, text
+
+OPEN_SHARDS = 8
+"""How many runs' databases stay open. A run needs its own and the index; the UI looks at a few runs at once."""
+
+
+class RunHistory(DagsterSqliteStorage):
+    """What dagster.yaml names: runs, events and schedules below DAGSTER_HOME."""
+
+    def __init__(self, base_dir: str, inst_data: ConfigurableClassData | None = None) -> None:
+        base = Path(base_dir)
+        self.base_dir = base_dir
+        self._run_storage = OpenRunStorage.from_local(str(base / "history"))
+        self._event_log_storage = OpenEventLog(str(base / "history" / "runs"))
+        self._schedule_storage = ReadyScheduleStorage.from_local(str(base / "schedules"))
+        self._inst_data = inst_data
+        # Not DagsterSqliteStorage's: it would make the storages that these replace.
+        super(DagsterSqliteStorage, self).__init__()
+
+    @classmethod
+    def from_config_value(cls, inst_data: ConfigurableClassData | None, config_value: Any) -> Self:
+        return cls.from_local(inst_data=inst_data, **config_value)
+
+
+class OpenRunStorage(SqliteRunStorage):
+    """The runs, through one engine for the life of the instance."""
+
+    def __init__(self, conn_string: str, inst_data: ConfigurableClassData | None = None) -> None:
+        self._engine = kept_engine(conn_string)
+        super().__init__(conn_string, inst_data)
+
+    @classmethod
+    def from_local(cls, base_dir: str, inst_data: ConfigurableClassData | None = None) -> Self:
+        if is_newest(Path(base_dir) / "runs.db"):
+            return cls(create_db_conn_string(base_dir, "runs"), inst_data)
+        return super().from_local(base_dir, inst_data)
+
+    @contextlib.contextmanager
+    def connect(self) -> Iterator[Connection]:
+        with self._engine.begin() as connection:
+            yield connection
+
+    def dispose(self) -> None:
+        self._engine.dispose()
+
+
+class ReadyScheduleStorage(SqliteScheduleStorage):
+    """The schedules. A run of the command line never asks for them, so only opening them is cut short."""
+
+    @classmethod
+    def from_local(cls, base_dir: str, inst_data: ConfigurableClassData | None = None) -> SqliteScheduleStorage:
+        if is_newest(Path(base_dir) / "schedules.db"):
+            return cls(create_db_conn_string(base_dir, "schedules"), inst_data)
+        return super().from_local(base_dir, inst_data)
+
+
+class OpenEventLog(SqliteEventLogStorage):
+    """The events: one database a run and an index over all of them, the last few kept open."""
+
+    def __init__(self, base_dir: str, inst_data: ConfigurableClassData | None = None) -> None:
+        self._engines: OrderedDict[str, Engine] = OrderedDict()
+        super().__init__(base_dir, inst_data)
+
+    @contextlib.contextmanager
+    def _connect(self, shard: str) -> Iterator[Connection]:
+        with self._db_lock, self._engine(shard).begin() as connection:
+            yield connection
+
+    def _engine(self, shard: str) -> Engine:
+        engine = self._engines.get(shard)
+        if engine is None or not os.path.exists(self.path_for_shard(shard)):
+            # New here, or deleted by somebody else since: a connection to a file that has no name would write nowhere.
+            self._close(shard)
+            engine = kept_engine(self.conn_string_for_shard(shard))
+            self._initdb(engine, for_index_shard=shard == INDEX_SHARD_NAME)
+            self._engines[shard] = engine
+        self._engines.move_to_end(shard)
+        if len(self._engines) > OPEN_SHARDS:
+            self._close(next(iter(self._engines)))
+        return engine
+
+    def _close(self, shard: str) -> None:
+        engine = self._engines.pop(shard, None)
+        if engine is not None:
+            engine.dispose()
+
+    def _initdb(self, engine: Engine, for_index_shard: bool = False) -> None:
+        path = Path(str(engine.url.database))
+        place(path, empty_database()[0])
+        if not is_newest(path):
+            super()._initdb(engine, for_index_shard)
+
+    def wipe(self) -> None:
+        with self._db_lock:
+            self._close_all()
+        super().wipe()
+
+    def dispose(self) -> None:
+        super().dispose()
+        with self._db_lock:
+            self._close_all()
+
+    def _close_all(self) -> None:
+        for shard in list(self._engines):
+            self._close(shard)
+
+
+def kept_engine(conn_string: str) -> Engine:
+    """An engine whose connections stay open between statements.
+
+    Each commit is written through to the database file: the UI watches that file, not the log beside it.
+    """
+    engine = create_engine(conn_string, connect_args={"timeout": SQLITE_BUSY_TIMEOUT_SECONDS})
+
+    @event.listens_for(engine, "connect")
+    def write_through(connection: sqlite3.Connection, record: object) -> None:
+        connection.execute("PRAGMA wal_autocheckpoint = 1")
+
+    return engine
+
+
+@cache
+def empty_database() -> tuple[bytes, str]:
+    """An events database without events, as Dagster makes it, and the revision its schema has."""
+    with tempfile.TemporaryDirectory(prefix="qlog-history-") as scratch:
+        path = Path(scratch) / "empty.db"
+        engine = create_engine(f"sqlite:///{path}")
+        SqlEventLogStorageMetadata.create_all(engine)
+        with engine.connect() as connection:
+            connection.execute(text("PRAGMA journal_mode = WAL"))
+            stamp_alembic_rev(get_alembic_config(sqlite_event_log.__file__), connection)
+            connection.commit()
+        engine.dispose()
+        revision = revision_of(path)
+        assert revision is not None
+        return path.read_bytes(), revision
+
+
+def is_newest(path: Path) -> bool:
+    """Whether a database of Dagster's has the schema of the installed version: all its databases have one revision."""
+    return revision_of(path) == empty_database()[1]
+
+
+def revision_of(path: Path) -> str | None:
+    if not path.exists():
+        return None
+    with contextlib.closing(sqlite3.connect(path, timeout=SQLITE_BUSY_TIMEOUT_SECONDS)) as connection:
+        try:
+            found = connection.execute("SELECT version_num FROM alembic_version").fetchone()
+        except sqlite3.DatabaseError:
+            # Made by a version that did not say, not finished yet, or no database: Dagster knows what to do, or to say.
+            return None
+    return None if found is None else str(found[0])
+
+
+def place(path: Path, content: bytes) -> None:
+    """Make a file whole, unless there is one: of two processes that open a run's database at once, one makes it."""
+    if path.exists():
+        return
+    with tempfile.NamedTemporaryFile(dir=path.parent, prefix=".new-") as stream:
+        stream.write(content)
+        stream.flush()
+        # Somebody was first; or the file system knows no links, and Dagster makes the file its own way.
+        with contextlib.suppress(OSError):
+            os.link(stream.name, path)

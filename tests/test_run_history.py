@@ -1,0 +1,171 @@
+"""Dagster's history kept open: the same files, the same answers, and nothing written where nobody looks."""
+
+from __future__ import annotations
+
+import sqlite3
+import threading
+from pathlib import Path
+
+import dagster as dg
+import pytest
+from dagster._core.storage.event_log.sqlite.sqlite_event_log import SqliteEventLogStorage
+from support.door import warehouse_at
+
+from qlog_assets import run_history, runs
+from qlog_assets.run_history import OPEN_SHARDS, OpenEventLog, OpenRunStorage, place
+from qlog_assets.runs import dagster_instance
+
+
+@dg.asset
+def number() -> int:
+    return 1
+
+
+@dg.asset_check(asset=number, blocking=True)
+def is_one(number: int) -> dg.AssetCheckResult:
+    return dg.AssetCheckResult(passed=number == 1)
+
+
+JOB = dg.Definitions(assets=[number], asset_checks=[is_one], jobs=[dg.define_asset_job("all")]).resolve_job_def("all")
+
+
+@pytest.fixture(autouse=True)
+def environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    for variable in ("DAGSTER_HOME", "QLOG_HOME", "GX_ANALYTICS_ENABLED"):
+        monkeypatch.setenv(variable, "put back afterwards")
+
+
+def run_once(home: Path) -> str:
+    with dagster_instance(warehouse_at(home)) as instance:
+        return JOB.execute_in_process(instance=instance).run_id
+
+
+def test_the_instance_uses_it(tmp_path: Path) -> None:
+    with dagster_instance(warehouse_at(tmp_path)) as instance:
+        assert isinstance(instance.event_log_storage, OpenEventLog)
+        assert isinstance(instance.run_storage, OpenRunStorage)
+
+
+@pytest.mark.parametrize("ours_first", [True, False])
+def test_what_one_storage_writes_the_other_reads_and_continues(
+    tmp_path: Path, ours_first: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A warehouse of an earlier version keeps its history, and going back to Dagster's own storage loses nothing."""
+    ours, found = runs.DAGSTER_YAML, []
+    plain = ours.split("storage:")[0]
+    for text in (ours, plain) if ours_first else (plain, ours):
+        monkeypatch.setattr(runs, "DAGSTER_YAML", text)
+        found.append(run_once(tmp_path))
+        with dagster_instance(warehouse_at(tmp_path)) as instance:
+            assert isinstance(instance.event_log_storage, OpenEventLog) is (text is ours)
+            assert {run.run_id for run in instance.get_runs()} == set(found)
+            for run_id in found:
+                kinds = [record.dagster_event_type for record in instance.all_logs(run_id)]
+                assert kinds[-1] is dg.DagsterEventType.RUN_SUCCESS
+                assert dg.DagsterEventType.ASSET_CHECK_EVALUATION in kinds
+            newest = instance.get_latest_materialization_event(dg.AssetKey("number"))
+            assert newest is not None and newest.run_id == found[-1]
+            checks = instance.event_log_storage.get_asset_check_execution_history(
+                dg.AssetCheckKey(dg.AssetKey("number"), "is_one"), limit=10
+            )
+            assert {check.run_id for check in checks} == set(found)
+
+
+def test_the_databases_are_those_that_dagster_makes(tmp_path: Path) -> None:
+    def schema(path: Path) -> list[tuple[object, ...]]:
+        with sqlite3.connect(path) as connection:
+            (mode,) = connection.execute("PRAGMA journal_mode").fetchone()
+            assert mode == "wal"
+            tables = connection.execute("SELECT type, name, sql FROM sqlite_master ORDER BY type, name").fetchall()
+            return tables + connection.execute("SELECT version_num FROM alembic_version").fetchall()
+
+    for storage, folder in ((SqliteEventLogStorage, "dagster"), (OpenEventLog, "ours")):
+        log = storage(str(tmp_path / folder))
+        with log.run_connection("a-run"):
+            pass
+        log.dispose()
+    for shard in ("index.db", "a-run.db"):
+        assert schema(tmp_path / "ours" / shard) == schema(tmp_path / "dagster" / shard)
+
+
+def test_every_event_reaches_the_file_that_the_ui_watches(tmp_path: Path) -> None:
+    """With the instance open: the UI hears of a run's progress by changes of the database file itself."""
+    with dagster_instance(warehouse_at(tmp_path)) as instance:
+        run_id = JOB.execute_in_process(instance=instance).run_id
+        path = Path(instance.event_log_storage.path_for_shard(run_id))
+        alone = tmp_path / "without-its-log.db"
+        alone.write_bytes(path.read_bytes())
+        with sqlite3.connect(alone) as connection:
+            (stored,) = connection.execute("SELECT count(*) FROM event_logs").fetchone()
+        assert stored == len(instance.all_logs(run_id)) > 5
+
+
+def test_a_watched_run_is_told_while_it_runs(tmp_path: Path) -> None:
+    with dagster_instance(warehouse_at(tmp_path)) as watching, dagster_instance(warehouse_at(tmp_path)) as running:
+        heard, done = [], threading.Event()
+
+        def hear(entry: dg.EventLogEntry, cursor: str) -> None:
+            heard.append(entry.dagster_event_type)
+            if entry.dagster_event_type is dg.DagsterEventType.ENGINE_EVENT:
+                done.set()
+
+        run = running.create_run_for_job(JOB)
+        watching.watch_event_logs(run.run_id, None, hear)
+        running.report_engine_event("under way", run)
+        assert done.wait(timeout=30), heard
+
+
+def test_a_database_that_somebody_deleted_is_made_again(tmp_path: Path) -> None:
+    log = OpenEventLog(str(tmp_path))
+    with log.run_connection("a-run") as connection:
+        connection.exec_driver_sql("CREATE TABLE mine (x)")
+    for path in tmp_path.glob("a-run.db*"):
+        path.unlink()
+    with log.run_connection("a-run") as connection:
+        assert connection.exec_driver_sql("SELECT count(*) FROM event_logs").scalar() == 0
+        assert not connection.exec_driver_sql("SELECT name FROM sqlite_master WHERE name = 'mine'").fetchall()
+    assert (tmp_path / "a-run.db").exists()
+    log.dispose()
+
+
+def test_only_a_few_databases_stay_open(tmp_path: Path) -> None:
+    log = OpenEventLog(str(tmp_path))
+    for number in range(3 * OPEN_SHARDS):
+        with log.run_connection(f"run-{number}"), pytest.raises(KeyError):
+            log._engines[f"run-{number - OPEN_SHARDS}"]
+    assert len(log._engines) == OPEN_SHARDS
+    log.dispose()
+    assert not log._engines
+    assert not list(tmp_path.glob("*-wal"))
+
+
+def test_a_database_without_revision_is_left_to_dagster(tmp_path: Path) -> None:
+    """As left by a version that did not stamp, or by a process that was killed while it made one."""
+    for name in ("index.db", "a-run.db"):
+        sqlite3.connect(tmp_path / name).execute("VACUUM").connection.close()
+    log = OpenEventLog(str(tmp_path))
+    for shard in ("index", "a-run"):
+        with log._connect(shard) as connection:
+            assert connection.exec_driver_sql("SELECT count(*) FROM event_logs").scalar() == 0
+        assert run_history.is_newest(tmp_path / f"{shard}.db")
+    log.dispose()
+
+
+def test_a_file_is_placed_once(tmp_path: Path) -> None:
+    target = tmp_path / "a.db"
+    place(target, b"first")
+    place(target, b"second")
+    assert target.read_bytes() == b"first"
+    assert [path.name for path in tmp_path.iterdir()] == ["a.db"]
+
+
+def test_no_file_is_placed_where_links_are_unknown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(source: str, target: Path) -> None:
+        raise PermissionError(1, "Operation not permitted")
+
+    monkeypatch.setattr(run_history.os, "link", refuse)
+    log = OpenEventLog(str(tmp_path))
+    with log.run_connection("a-run") as connection:
+        assert connection.exec_driver_sql("SELECT count(*) FROM event_logs").scalar() == 0
+    log.dispose()
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a-run.db", "index.db"]
