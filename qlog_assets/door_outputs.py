@@ -11,7 +11,7 @@ from qlog_assets.chain import is_of_this_version
 from qlog_assets.door_inputs import DoorError, refuse_broken_limits
 from qlog_assets.drawing import MechanismEntry
 from qlog_assets.draws import Draw, DrawError, load_draw
-from qlog_assets.engine import Engine
+from qlog_assets.engine import OpenEngine
 from qlog_assets.ledger import Charge
 from qlog_assets.months import Month
 from qlog_assets.public_zone import damage
@@ -42,7 +42,9 @@ def recorded_draw(warehouse: Warehouse, charge: Charge, *, needed: bool) -> Draw
     return None
 
 
-def refuse_changed_inputs(warehouse: Warehouse, entry: MechanismEntry, month: Month, draw: Draw) -> None:
+def refuse_changed_inputs(
+    warehouse: Warehouse, open_engine: OpenEngine, entry: MechanismEntry, month: Month, draw: Draw
+) -> None:
     """Refuse while what the draw was made from lies there changed; what retention deleted cannot be looked at."""
     limited = entry.inputs[0]
     shape = draw.release.inputs[limited]
@@ -55,7 +57,7 @@ def refuse_changed_inputs(warehouse: Warehouse, entry: MechanismEntry, month: Mo
         raise DoorError(f"the door refuses {entry.name} {month}: {error}") from None
     # What an earlier version drew from was checked by that version when it was drawn; this one counts other columns.
     if is_of_this_version(partition):
-        with Engine.open(warehouse) as engine:
+        with open_engine() as engine:
             refuse_broken_limits(engine, entry, month, partition)
 
 

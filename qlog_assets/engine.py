@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -54,6 +54,10 @@ def quoting_no_value(trouble: str, advice: str) -> Iterator[None]:
         raise QlogError(f"{trouble} ({type(error).__name__}): {advice}") from None
 
 
+OpenEngine = Callable[[], contextlib.AbstractContextManager["Engine"]]
+"""Gives an engine for the time of a block."""
+
+
 class Engine:
     """One in-memory DuckDB over Parquet files. Closing the connection is whose opened it."""
 
@@ -72,6 +76,8 @@ class Engine:
             "preserve_insertion_order": False,
             # Nothing is ever fetched: what is not on this machine is an error, not a download.
             "autoinstall_known_extensions": False,
+            # A file is read as it lies on the disk: whoever computed its checksum did so too.
+            "enable_external_file_cache": False,
         }
 
     @classmethod

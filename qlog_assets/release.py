@@ -15,6 +15,7 @@ import secrets
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +31,7 @@ from qlog_assets.door_inputs import DoorError, collect_inputs, refuse_broken_lim
 from qlog_assets.door_outputs import recorded_draw, refuse_changed_inputs, refuse_damaged
 from qlog_assets.drawing import MechanismEntry, mechanism
 from qlog_assets.draws import Draw, DrawnRelease, discard_draw, load_draw, store_draw
-from qlog_assets.engine import Engine
+from qlog_assets.engine import Engine, OpenEngine
 from qlog_assets.ledger import Budget, Charge, DrawConflictError, Ledger
 from qlog_assets.months import Month
 from qlog_assets.privacy.guarantees import Guarantee, guarantee
@@ -96,12 +97,18 @@ class Door:
     """The way out of one warehouse."""
 
     def __init__(
-        self, warehouse: Warehouse, policy: Policy, ledger: Ledger, wait_seconds: float = LONGEST_WAIT_SECONDS
+        self,
+        warehouse: Warehouse,
+        policy: Policy,
+        ledger: Ledger,
+        wait_seconds: float = LONGEST_WAIT_SECONDS,
+        open_engine: OpenEngine | None = None,
     ) -> None:
         self.warehouse = warehouse
         self.policy = policy
         self.ledger = ledger
         self.wait_seconds = wait_seconds
+        self.open_engine = open_engine or partial(Engine.open, warehouse)
 
     # Drawing --------------------------------------------------------------------------------------------------------
 
@@ -124,7 +131,7 @@ class Door:
         entry, chosen = mechanism(name), mechanism(name).parameters(self.policy)
         variant = variant or entry.variant(self.policy)
         on_point("asked")
-        with alone(self.warehouse, name, month, self.wait_seconds), Engine.open(self.warehouse) as engine:
+        with alone(self.warehouse, name, month, self.wait_seconds), self.open_engine() as engine:
             refuse_strangers(self.warehouse, self.ledger, self.policy.dataset)
             inputs = collect_inputs(self.warehouse, entry, month, chosen.as_public())
             on_point("inputs_validated")
@@ -263,7 +270,7 @@ class Door:
             served = charge.state == "published" and target.exists()
             draw = recorded_draw(self.warehouse, charge, needed=not served)
             if draw is not None:
-                refuse_changed_inputs(self.warehouse, entry, month, draw)
+                refuse_changed_inputs(self.warehouse, self.open_engine, entry, month, draw)
             if not served:
                 charge = self._make_public(entry, charge, draw, promise, target)
             refuse_damaged(entry, charge, target, draw)
@@ -284,7 +291,7 @@ class Door:
                 "another draw needs --again with a reason"
             )
         chosen = entry.parameters(self.policy)
-        with Engine.open(self.warehouse) as engine:
+        with self.open_engine() as engine:
             inputs = collect_inputs(self.warehouse, entry, month, chosen.as_public())
             refuse_broken_limits(engine, entry, month, inputs[entry.inputs[0]])
         raise DoorError(

@@ -121,8 +121,12 @@ def history(warehouse: Warehouse, instance: dg.DagsterInstance | None) -> Iterat
         yield instance
         return
     import dagster as dg
+    from dagster_shared.utils import environ
 
-    with dg.DagsterInstance.from_config(str(warehouse.dagster)) as own:
+    # Its dagster.yaml asks the environment where the history is, and that may speak of another warehouse.
+    with environ({"DAGSTER_HOME": str(warehouse.dagster)}):
+        own = dg.DagsterInstance.from_config(str(warehouse.dagster))
+    with own:
         yield own
 
 

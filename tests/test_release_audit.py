@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 from collections.abc import Callable
 from datetime import timedelta
@@ -356,3 +357,14 @@ def test_a_release_made_over_a_failed_check_is_a_finding(ingested: Path) -> None
         assert ended.code == 0, ended.answer
     (finding,) = audit(ingested).releases[0].findings
     assert finding.endswith("the check normalised_rows failed, and the release was made all the same")
+
+
+def test_the_audit_looks_at_the_history_of_its_own_warehouse(
+    released: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An auditor's environment may name another instance, whose history knows nothing of these runs."""
+    monkeypatch.setenv("DAGSTER_HOME", str(tmp_path / "elsewhere"))
+    (verdict,) = audit(released).releases
+    assert (verdict.findings, verdict.notes) == ([], [])
+    assert not (tmp_path / "elsewhere").exists()
+    assert os.environ["DAGSTER_HOME"] == str(tmp_path / "elsewhere")

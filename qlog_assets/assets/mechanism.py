@@ -58,7 +58,7 @@ def mechanism_assets(
         context: dg.AssetExecutionContext, config: DrawConfig, warehouse: WarehouseResource, policy: PolicyResource
     ) -> dg.MaterializeResult[Any]:
         started, ledger = time.monotonic(), warehouse.ledger(context.run_id)
-        door = Door(warehouse.open(), policy.chosen(), ledger)
+        door = Door(warehouse.open(), policy.chosen(), ledger, open_engine=warehouse.engine)
         receipt = door.draw(entry.name, month_of(context), again=config.again)
         return dg.MaterializeResult(metadata=receipt_metadata(receipt, ledger, started))
 
@@ -85,7 +85,8 @@ def mechanism_assets(
         context: dg.AssetExecutionContext, warehouse: WarehouseResource, policy: PolicyResource
     ) -> Iterator[dg.MaterializeResult[Any]]:
         started, ledger = time.monotonic(), warehouse.ledger(context.run_id)
-        receipt = Door(warehouse.open(), policy.chosen(), ledger).publish(entry.name, month_of(context))
+        door = Door(warehouse.open(), policy.chosen(), ledger, open_engine=warehouse.engine)
+        receipt = door.publish(entry.name, month_of(context))
         assert receipt.path is not None and receipt.rows is not None
         for key in sorted(context.selected_asset_keys):
             table = key.path[-1].removeprefix(entry.released_prefix)

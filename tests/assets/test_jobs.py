@@ -29,10 +29,10 @@ def look(home: Path, monkeypatch: pytest.MonkeyPatch) -> Look:
 
     def looking() -> dg.SensorResult:
         nonlocal cursor
-        context = dg.build_sensor_context(
+        with dg.build_sensor_context(
             instance=instance, cursor=cursor, definitions=definitions, resources=definitions.resources
-        )
-        result = sensor(context)
+        ) as context:
+            result = sensor(context)
         assert isinstance(result, dg.SensorResult)
         cursor = result.cursor
         return result
@@ -93,8 +93,10 @@ def test_the_sensor_does_not_ask_for_what_was_ingested_already(ingested: Path, m
     definitions = load_definitions(ingested, monkeypatch)
     sensor, cursor = definitions.resolve_sensor_def("landing_files"), None
     for _ in range(3):
-        context = dg.build_sensor_context(cursor=cursor, definitions=definitions, resources=definitions.resources)
-        result = sensor(context)
+        with dg.build_sensor_context(
+            cursor=cursor, definitions=definitions, resources=definitions.resources
+        ) as context:
+            result = sensor(context)
         assert requested(result) == []
         cursor = result.cursor
     assert json.loads(cursor)

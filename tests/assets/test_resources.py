@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import dagster as dg
+import duckdb
 import pytest
 
 from qlog_assets.assets.resources import PolicyResource, WarehouseResource, month_partitions
@@ -85,3 +86,35 @@ def test_partitions_include_the_policys_last_month() -> None:
     assert month_partitions(POLICY).get_partition_keys() == ["2006-03", "2006-04", "2006-05"]
     open_ended = month_partitions(POLICY.with_changes(last=None)).get_partition_keys()
     assert open_ended[0] == "2006-03" and open_ended[-1] < Month.containing(date.today())
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_steps_share_a_duckdb_but_no_table_and_it_is_closed_whatever_happens(
+    fails: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("QLOG_HOME", str(tmp_path))
+    databases: list[duckdb.DuckDBPyConnection | None] = []
+
+    @dg.asset
+    def first(warehouse: WarehouseResource) -> None:
+        with warehouse.engine() as engine:
+            engine.connection.execute("CREATE TEMP TABLE mine AS SELECT 1 AS x")
+            engine.connection.execute("CREATE TABLE everybodys AS SELECT 1 AS x")
+        databases.append(warehouse._database)
+
+    @dg.asset(deps=[first])
+    def second(warehouse: WarehouseResource) -> None:
+        with warehouse.engine() as engine:
+            assert engine.connection.sql("SELECT table_name FROM duckdb_tables()").fetchall() == [("everybodys",)]
+        databases.append(warehouse._database)
+        assert list((tmp_path / "private" / "spill").iterdir())
+        if fails:
+            raise ValueError("a step that fails")
+
+    result = dg.materialize([first, second], resources={"warehouse": WarehouseResource()}, raise_on_error=False)
+    assert result.success is not fails
+    (database,) = set(databases)
+    assert database is not None
+    with pytest.raises(duckdb.ConnectionException, match="closed"):
+        database.execute("SELECT 1")
+    assert not list((tmp_path / "private" / "spill").iterdir())
