@@ -17,6 +17,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Self
 
+from dagster._core.events.log import EventLogEntry
 from dagster._core.storage.event_log.schema import SqlEventLogStorageMetadata
 from dagster._core.storage.event_log.sqlite import sqlite_event_log
 from dagster._core.storage.event_log.sqlite.sqlite_event_log import INDEX_SHARD_NAME, SqliteEventLogStorage
@@ -26,7 +27,7 @@ from dagster._core.storage.sql import get_alembic_config, stamp_alembic_rev
 from dagster._core.storage.sqlite import SQLITE_BUSY_TIMEOUT_SECONDS, create_db_conn_string
 from dagster._core.storage.sqlite_storage import DagsterSqliteStorage
 from dagster._serdes import ConfigurableClassData
-from sqlalchemy import Connection, Engine, create_engine, event, text
+from sqlalchemy import Connection, Engine, create_engine, text
 
 OPEN_SHARDS = 8
 """How many runs' databases stay open. A run needs its own and the index; the UI looks at a few runs at once."""
@@ -94,6 +95,11 @@ class OpenEventLog(SqliteEventLogStorage):
         with self._db_lock, self._engine(shard).begin() as connection:
             yield connection
 
+    def store_event(self, event: EventLogEntry) -> None:
+        super().store_event(event)
+        # The UI watches a run's database file. What is kept open is written to the log beside it for a long time.
+        os.utime(self.path_for_shard(event.run_id))
+
     def _engine(self, shard: str) -> Engine:
         engine = self._engines.get(shard)
         if engine is None or not os.path.exists(self.path_for_shard(shard)):
@@ -134,17 +140,8 @@ class OpenEventLog(SqliteEventLogStorage):
 
 
 def kept_engine(conn_string: str) -> Engine:
-    """An engine whose connections stay open between statements.
-
-    Each commit is written through to the database file: the UI watches that file, not the log beside it.
-    """
-    engine = create_engine(conn_string, connect_args={"timeout": SQLITE_BUSY_TIMEOUT_SECONDS})
-
-    @event.listens_for(engine, "connect")
-    def write_through(connection: sqlite3.Connection, record: object) -> None:
-        connection.execute("PRAGMA wal_autocheckpoint = 1")
-
-    return engine
+    """An engine whose connections stay open between statements, which SQLAlchemy's default pool does."""
+    return create_engine(conn_string, connect_args={"timeout": SQLITE_BUSY_TIMEOUT_SECONDS})
 
 
 @cache

@@ -8,5 +8,5 @@ SELECT
     || '-' || coalesce(sum((row_digest >> 64)::HUGEINT), 0) AS digest
 FROM (
     SELECT md5_number(concat_ws('|', *COLUMNS(*))) AS row_digest
-    FROM (SELECT strlen(COLUMNS(*)) || ':' || COLUMNS(*) FROM (SELECT COLUMNS(lambda name: name <> 'time') FROM written))
+    FROM (SELECT concat(strlen(COLUMNS(*)), ':', COLUMNS(*)) FROM (SELECT COLUMNS(lambda name: name <> 'time') FROM written))
 )
