@@ -75,13 +75,13 @@ class Chain:
         )
 
         def write(directory: Path) -> dict[str, TableFacts]:
-            raw.verify()
-            self.engine.view("raw_log", raw.files("log"))
-            install_macros(self.engine.connection)
-            self.engine.statement_table("raw_beyond_ascii")
-            make_normalised(self.engine.connection, "raw_beyond_ascii", "query", "normalised_queries")
-            make_normalised(self.engine.connection, "raw_beyond_ascii", "url", "normalised_urls", normalise_url)
-            return {"log": self.engine.write("cleaned_log", directory / "log.parquet")}
+            with raw.verifying():
+                self.engine.view("raw_log", raw.files("log"))
+                install_macros(self.engine.connection)
+                self.engine.statement_table("raw_beyond_ascii")
+                make_normalised(self.engine.connection, "raw_beyond_ascii", "query", "normalised_queries")
+                make_normalised(self.engine.connection, "raw_beyond_ascii", "url", "normalised_urls", normalise_url)
+                return {"log": self.engine.write("cleaned_log", directory / "log.parquet")}
 
         return self.warehouse.write_partition(provenance, write, make_current=self.make_current)
 
@@ -115,22 +115,22 @@ class Chain:
         }
 
         def write(directory: Path) -> dict[str, TableFacts]:
-            cleaned.verify()
-            view_cleaned(
-                self.engine,
-                cleaned,
-                clicks="click_scale" not in switched_off,
-                transitions="transition_scale" not in switched_off,
-            )
-            return {
-                table: self.engine.write(
-                    f"capped_{table}",
-                    directory / f"{table}.parquet",
-                    digest="digest_rows",
-                    **arguments[table],
+            with cleaned.verifying():
+                view_cleaned(
+                    self.engine,
+                    cleaned,
+                    clicks="click_scale" not in switched_off,
+                    transitions="transition_scale" not in switched_off,
                 )
-                for table in CAPPED_TABLES
-            }
+                return {
+                    table: self.engine.write(
+                        f"capped_{table}",
+                        directory / f"{table}.parquet",
+                        digest="digest_rows",
+                        **arguments[table],
+                    )
+                    for table in CAPPED_TABLES
+                }
 
         return self.warehouse.write_partition(
             provenance, write, make_current=self.make_current, sound=self._keeping(inspect_capped_log)
@@ -151,19 +151,19 @@ class Chain:
         gap = {"session_gap_minutes": SESSION_GAP_MINUTES}
 
         def write(directory: Path) -> dict[str, TableFacts]:
-            cleaned.verify()
-            view_cleaned(self.engine, cleaned)
-            return {
-                kind: self.engine.write(
-                    "chosen_items",
-                    directory / f"{kind}.parquet",
-                    events=f"events_{kind}",
-                    digest="digest_rows",
-                    **choice,
-                    **(gap if kind == "pairs" else {}),
-                )
-                for kind in ITEM_KINDS
-            }
+            with cleaned.verifying():
+                view_cleaned(self.engine, cleaned)
+                return {
+                    kind: self.engine.write(
+                        "chosen_items",
+                        directory / f"{kind}.parquet",
+                        events=f"events_{kind}",
+                        digest="digest_rows",
+                        **choice,
+                        **(gap if kind == "pairs" else {}),
+                    )
+                    for kind in ITEM_KINDS
+                }
 
         return self.warehouse.write_partition(
             provenance, write, make_current=self.make_current, sound=self._keeping(inspect_zealous_items)

@@ -27,7 +27,7 @@ from dagster._core.storage.sql import get_alembic_config, stamp_alembic_rev
 from dagster._core.storage.sqlite import SQLITE_BUSY_TIMEOUT_SECONDS, create_db_conn_string
 from dagster._core.storage.sqlite_storage import DagsterSqliteStorage
 from dagster._serdes import ConfigurableClassData
-from sqlalchemy import Connection, Engine, create_engine, text
+from sqlalchemy import Connection, Engine, create_engine, event, text
 
 OPEN_SHARDS = 8
 """How many runs' databases stay open. A run needs its own and the index; the UI looks at a few runs at once."""
@@ -140,8 +140,18 @@ class OpenEventLog(SqliteEventLogStorage):
 
 
 def kept_engine(conn_string: str) -> Engine:
-    """An engine whose connections stay open between statements, which SQLAlchemy's default pool does."""
-    return create_engine(conn_string, connect_args={"timeout": SQLITE_BUSY_TIMEOUT_SECONDS})
+    """An engine whose connections stay open between statements, which SQLAlchemy's default pool does.
+
+    What is written is synced to the disk when the last connection closes, not at each event. A power cut in the middle
+    of a run may take its last events along, and leaves the database whole; the ledger is another database, and synced.
+    """
+    engine = create_engine(conn_string, connect_args={"timeout": SQLITE_BUSY_TIMEOUT_SECONDS})
+
+    @event.listens_for(engine, "connect")
+    def sync_at_the_end(connection: sqlite3.Connection, record: object) -> None:
+        connection.execute("PRAGMA synchronous = NORMAL")
+
+    return engine
 
 
 @cache

@@ -10,7 +10,8 @@ import contextlib
 import hashlib
 import json
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
@@ -138,6 +139,24 @@ class Partition:
             raise WarehouseError(
                 f"{label}: holds {len(extra)} file(s) its provenance does not know: materialize it again"
             )
+
+    @contextlib.contextmanager
+    def verifying(self) -> Iterator[None]:
+        """Verify it beside a block that reads it, because hashing a large file takes a while on one core.
+
+        Raises at the end of the block, whatever the block made of a changed file: what was made goes no further.
+        """
+        with ThreadPoolExecutor(1) as beside:
+            verified = beside.submit(self.verify)
+            try:
+                yield
+            except Exception:
+                # A changed file is the reason, and what a reader says of it may quote a value.
+                changed = verified.exception()
+                if changed is not None:
+                    raise changed from None
+                raise
+            verified.result()
 
 
 class Warehouse:

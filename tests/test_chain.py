@@ -75,7 +75,7 @@ def test_the_counts_are_users_and_the_pool_is_there_at_zero(chain: Chain, policy
     assert held[POPULAR[0]] == USERS and max(held.values()) <= USERS
 
 
-def test_stages_never_read_what_was_changed_after_it_was_written(chain: Chain, policy: Policy) -> None:
+def test_stages_make_nothing_of_what_was_changed_after_it_was_written(chain: Chain, policy: Policy) -> None:
     """What a partition's provenance says of its upstream is only true if the upstream is what it was."""
     (cleaned, capped, _), _ = stages(chain, policy)
     for partition, table in ((cleaned, "log"), (capped, "queries")):

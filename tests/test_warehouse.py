@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import stat
+import traceback
 from pathlib import Path
 from typing import Any
 
@@ -120,6 +121,24 @@ def test_a_changed_missing_or_added_file_is_seen(warehouse: Warehouse) -> None:
     (partition.path / "part.parquet").unlink()
     with pytest.raises(WarehouseError, match=r"part\.parquet was changed after it was written"):
         partition.verify()
+
+
+def test_a_block_beside_which_a_changed_file_is_found_fails_with_that_reason_alone(warehouse: Warehouse) -> None:
+    """Whatever the block itself makes of the file: its own words could quote a value."""
+    partition = written(warehouse)
+    with partition.verifying():
+        pass
+    with pytest.raises(ZeroDivisionError), partition.verifying():
+        raise ZeroDivisionError
+    flip(partition.path / "part.parquet")
+    for reason in (None, ValueError("could not convert 'my own secret query'")):
+        with (
+            pytest.raises(WarehouseError, match=r"part\.parquet was changed after it was written") as caught,
+            partition.verifying(),
+        ):
+            if reason is not None:
+                raise reason
+        assert "secret" not in "".join(traceback.format_exception(caught.value))
 
 
 def test_a_partition_under_another_months_name_is_not_that_months(warehouse: Warehouse) -> None:
