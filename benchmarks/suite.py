@@ -23,7 +23,6 @@ CHECKOUT = Path(__file__).resolve().parent.parent
 PEERS = CHECKOUT / ".cache" / "peers" / "bin" / "python"
 LIBRARIES = ("opendp", "pipelinedp")
 PEER_ROWS, PEER_USERS = 5_000_000, 100_000
-TURNS = 3
 MONTHS = ("2006-03", "2006-04", "2006-05")
 Tell = Callable[[str], None]
 
@@ -37,6 +36,8 @@ class Plan:
     peers: bool = True
     peer_rows: int = PEER_ROWS
     peer_users: int = PEER_USERS
+    peer_turns: int = 7
+    """How often the bare script and our warm job are measured, in turn."""
     skewed: bool = False
     skewed_rows: int | None = None
     """Rows of each skewed log; None: its full size."""
@@ -189,7 +190,7 @@ def measure_peers(plan: Plan, scratch: Path, tell: Tell) -> dict[str, Any]:
     task = ["-m", "benchmarks.peer_task"]
     python([*task, "prepare", str(plan.peer_rows), str(plan.peer_users)], {"QLOG_HOME": str(prepared)})
     found: dict[str, Any] = {"rows": plan.peer_rows, "users": plan.peer_users}
-    bare, warm, warm_stages = run_side_by_side(task, prepared, tell)
+    bare, warm, warm_stages, found["turns"] = run_side_by_side(task, prepared, plan.peer_turns, tell)
     found["bare"] = bare.as_json()
     found["warm"] = {
         **warm.as_json(),
@@ -209,17 +210,22 @@ def measure_peers(plan: Plan, scratch: Path, tell: Tell) -> dict[str, Any]:
     return found
 
 
-def run_side_by_side(task: Sequence[str], prepared: Path, tell: Tell) -> tuple[Cost, Cost, dict[str, float]]:
-    """The bare script and our warm job in turn, several times, and of each the middle one: they take a few seconds, and
-    a machine's speed changes by as much as they differ."""
+def run_side_by_side(
+    task: Sequence[str], prepared: Path, turns: int, tell: Tell
+) -> tuple[Cost, Cost, dict[str, float], list[dict[str, float]]]:
+    """The bare script and our warm job in turn, several times: they take a few seconds, and a machine's speed changes
+    by as much as they differ. Of each the middle one, and what every turn took."""
     bare, warm = [], []
-    for turn in range(1, TURNS + 1):
-        tell(f"peers: bare script and our job, warm, {turn} of {TURNS}")
+    for turn in range(1, turns + 1):
+        tell(f"peers: bare script and our job, warm, {turn} of {turns}")
         bare.append(inner(python([*task, "bare"], {"QLOG_HOME": str(prepared)})))
         home = another(prepared)
         warm.append((inner(python([*task, "warm"], {"QLOG_HOME": str(home)})), finished(home)))
-    middle, stages = sorted(warm, key=lambda run: run[0].wall)[TURNS // 2]
-    return sorted(bare, key=lambda cost: cost.wall)[TURNS // 2], middle, stages
+    took = [
+        {"bare": round(one.wall, 3), "warm": round(other.wall, 3)} for one, (other, _) in zip(bare, warm, strict=True)
+    ]
+    middle, stages = sorted(warm, key=lambda run: run[0].wall)[turns // 2]
+    return sorted(bare, key=lambda cost: cost.wall)[turns // 2], middle, stages, took
 
 
 def another(prepared: Path) -> Path:

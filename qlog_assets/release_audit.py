@@ -120,13 +120,9 @@ def history(warehouse: Warehouse, instance: dg.DagsterInstance | None) -> Iterat
     if instance is not None or not (warehouse.dagster / "dagster.yaml").exists():
         yield instance
         return
-    import dagster as dg
-    from dagster_shared.utils import environ
+    from qlog_assets.runs import existing_instance
 
-    # Its dagster.yaml asks the environment where the history is, and that may speak of another warehouse.
-    with environ({"DAGSTER_HOME": str(warehouse.dagster)}):
-        own = dg.DagsterInstance.from_config(str(warehouse.dagster))
-    with own:
+    with existing_instance(warehouse.dagster) as own:
         yield own
 
 

@@ -1,8 +1,8 @@
 """Dagster's history of runs, in the files where Dagster keeps it by default, without opening them for every event.
 
 Dagster's own SQLite storage makes a database engine, compiles its statements and opens the file for each event of a
-run, and reads all of its migrations for each database it looks at. On the peers' task that took 0.75 of 4.4 seconds;
-kept open, it takes 0.3. The files are the same: with Dagster's own storage in dagster.yaml they are read as before.
+run, syncs the disk twice for it, and reads all of its migrations for each database it looks at. On the peers' task that
+took 0.75 of 5.3 seconds; kept open, it takes 0.2. The files are the same: with Dagster's own storage in dagster.yaml they are read as before.
 """
 
 from __future__ import annotations
@@ -28,6 +28,9 @@ from dagster._core.storage.sqlite import SQLITE_BUSY_TIMEOUT_SECONDS, create_db_
 from dagster._core.storage.sqlite_storage import DagsterSqliteStorage
 from dagster._serdes import ConfigurableClassData
 from sqlalchemy import Connection, Engine, create_engine, event, text
+from sqlalchemy.exc import OperationalError
+
+from qlog_assets.privacy.errors import QlogError
 
 OPEN_SHARDS = 8
 """How many runs' databases stay open. A run needs its own and the index; the UI looks at a few runs at once."""
@@ -37,8 +40,11 @@ class RunHistory(DagsterSqliteStorage):
     """What dagster.yaml names: runs, events and schedules below DAGSTER_HOME."""
 
     def __init__(self, base_dir: str, inst_data: ConfigurableClassData | None = None) -> None:
-        base = Path(base_dir)
-        self.base_dir = base_dir
+        base = Path(base_dir).expanduser()
+        if not (base / "dagster.yaml").exists():
+            # A history made where no instance is would be believed by whoever looks there.
+            raise QlogError(f"DAGSTER_HOME names {base}, which has no dagster.yaml: name the warehouse's own")
+        self.base_dir = str(base)
         self._run_storage = OpenRunStorage.from_local(str(base / "history"))
         self._event_log_storage = OpenEventLog(str(base / "history" / "runs"))
         self._schedule_storage = ReadyScheduleStorage.from_local(str(base / "schedules"))
@@ -48,7 +54,7 @@ class RunHistory(DagsterSqliteStorage):
 
     @classmethod
     def from_config_value(cls, inst_data: ConfigurableClassData | None, config_value: Any) -> Self:
-        return cls.from_local(inst_data=inst_data, **config_value)
+        return cls(inst_data=inst_data, **config_value)
 
 
 class OpenRunStorage(SqliteRunStorage):
@@ -70,7 +76,7 @@ class OpenRunStorage(SqliteRunStorage):
             yield connection
 
     def dispose(self) -> None:
-        self._engine.dispose()
+        close(self._engine)
 
 
 class ReadyScheduleStorage(SqliteScheduleStorage):
@@ -87,7 +93,7 @@ class OpenEventLog(SqliteEventLogStorage):
     """The events: one database a run and an index over all of them, the last few kept open."""
 
     def __init__(self, base_dir: str, inst_data: ConfigurableClassData | None = None) -> None:
-        self._engines: OrderedDict[str, Engine] = OrderedDict()
+        self._engines: OrderedDict[str, tuple[Engine, FileIdentity]] = OrderedDict()
         super().__init__(base_dir, inst_data)
 
     @contextlib.contextmanager
@@ -98,24 +104,30 @@ class OpenEventLog(SqliteEventLogStorage):
     def store_event(self, event: EventLogEntry) -> None:
         super().store_event(event)
         # The UI watches a run's database file. What is kept open is written to the log beside it for a long time.
-        os.utime(self.path_for_shard(event.run_id))
+        with contextlib.suppress(FileNotFoundError):
+            os.utime(self.path_for_shard(event.run_id))
 
     def _engine(self, shard: str) -> Engine:
-        engine = self._engines.get(shard)
-        if engine is None or not os.path.exists(self.path_for_shard(shard)):
+        path = self.path_for_shard(shard)
+        engine, file = self._engines.get(shard, (None, None))
+        if engine is None or file != identity(path):
             # New here, or deleted by somebody else since: a connection to a file that has no name would write nowhere.
             self._close(shard)
             engine = kept_engine(self.conn_string_for_shard(shard))
             self._initdb(engine, for_index_shard=shard == INDEX_SHARD_NAME)
-            self._engines[shard] = engine
+            self._engines[shard] = (engine, identity(path))
         self._engines.move_to_end(shard)
         if len(self._engines) > OPEN_SHARDS:
             self._close(next(iter(self._engines)))
         return engine
 
     def _close(self, shard: str) -> None:
-        engine = self._engines.pop(shard, None)
-        if engine is not None:
+        engine, file = self._engines.pop(shard, (None, None))
+        if engine is None:
+            return
+        if file == identity(self.path_for_shard(shard)):
+            close(engine)
+        else:
             engine.dispose()
 
     def _initdb(self, engine: Engine, for_index_shard: bool = False) -> None:
@@ -139,19 +151,39 @@ class OpenEventLog(SqliteEventLogStorage):
             self._close(shard)
 
 
-def kept_engine(conn_string: str) -> Engine:
+FileIdentity = tuple[int, int] | None
+
+
+def identity(path: str) -> FileIdentity:
+    """What tells a file from another one of its name; None where there is none."""
+    try:
+        facts = os.stat(path)
+    except FileNotFoundError:
+        return None
+    return facts.st_dev, facts.st_ino
+
+
+def kept_engine(conn_string: str, synchronous: str = "NORMAL") -> Engine:
     """An engine whose connections stay open between statements, which SQLAlchemy's default pool does.
 
-    What is written is synced to the disk when the last connection closes, not at each event. A power cut in the middle
-    of a run may take its last events along, and leaves the database whole; the ledger is another database, and synced.
+    What is written is synced to the disk by `close`, not at each event. A power cut in the middle of a run may take its
+    last events along, and leaves the database whole; the ledger is another database, and synced at each.
     """
-    engine = create_engine(conn_string, connect_args={"timeout": SQLITE_BUSY_TIMEOUT_SECONDS})
+    engine = create_engine(conn_string, max_overflow=-1, connect_args={"timeout": SQLITE_BUSY_TIMEOUT_SECONDS})
 
     @event.listens_for(engine, "connect")
-    def sync_at_the_end(connection: sqlite3.Connection, record: object) -> None:
-        connection.execute("PRAGMA synchronous = NORMAL")
+    def sync_when_closed(connection: sqlite3.Connection, record: object) -> None:
+        connection.execute(f"PRAGMA synchronous = {synchronous}")
 
     return engine
+
+
+def close(engine: Engine) -> None:
+    """Sync what was written, also where another process still has the file open, and close the connections."""
+    # On a full disk the events stay in the log beside the file, where every reader finds them.
+    with contextlib.suppress(OperationalError), engine.connect() as connection:
+        connection.execute(text("PRAGMA wal_checkpoint(PASSIVE)"))
+    engine.dispose()
 
 
 @cache
@@ -159,7 +191,7 @@ def empty_database() -> tuple[bytes, str]:
     """An events database without events, as Dagster makes it, and the revision its schema has."""
     with tempfile.TemporaryDirectory(prefix="qlog-history-") as scratch:
         path = Path(scratch) / "empty.db"
-        engine = create_engine(f"sqlite:///{path}")
+        engine = kept_engine(f"sqlite:///{path}", synchronous="OFF")
         SqlEventLogStorageMetadata.create_all(engine)
         with engine.connect() as connection:
             connection.execute(text("PRAGMA journal_mode = WAL"))
@@ -189,8 +221,12 @@ def revision_of(path: Path) -> str | None:
 
 
 def place(path: Path, content: bytes) -> None:
-    """Make a file whole, unless there is one: of two processes that open a run's database at once, one makes it."""
-    if path.exists():
+    """Make a file whole, unless there is one: of two processes that open a run's database at once, one makes it.
+
+    A log that was left of a deleted database would be taken for this one's. Dagster makes an empty file then, and
+    SQLite throws that log away.
+    """
+    if path.exists() or Path(f"{path}-wal").exists():
         return
     with tempfile.NamedTemporaryFile(dir=path.parent, prefix=".new-") as stream:
         stream.write(content)

@@ -16,6 +16,7 @@ from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from qlog_assets.privacy.errors import QlogError
@@ -87,6 +88,19 @@ def dagster_instance(warehouse: Warehouse) -> Iterator[dg.DagsterInstance]:
         yield instance
 
 
+@contextmanager
+def existing_instance(directory: Path) -> Iterator[dg.DagsterInstance]:
+    """The instance whose dagster.yaml lies in a directory, whichever one this process is pointed at."""
+    import dagster as dg
+    from dagster_shared.utils import environ
+
+    # The file asks the environment where the history is.
+    with environ({"DAGSTER_HOME": str(directory)}):
+        instance = dg.DagsterInstance.from_config(str(directory))
+    with instance:
+        yield instance
+
+
 def get_ready(warehouse: Warehouse) -> None:
     """Import what a run needs and make the instance's databases: a second or two, better spent beside other work."""
     from qlog_assets import definitions  # noqa: F401
@@ -114,16 +128,14 @@ def serve_ui(warehouse: Warehouse, host: str, port: int, tell: Callable[[str], N
 def run(warehouse: Warehouse, work: Work, tell: Callable[[str], None] = lambda step: None) -> str:
     """Run a job for a partition; returns the run's id. A failure is one line that says why."""
     import dagster as dg
-    import duckdb
     from dagster._core.errors import DagsterAssetCheckFailedError
-    from sqlalchemy.exc import OperationalError
 
     from qlog_assets.checks import loading_ahead
     from qlog_assets.definitions import defs
 
     ahead = loading_ahead() if work.evaluates_checks else nullcontext()
     config = {**work.config, "loggers": {"events": {}}}
-    with dagster_instance(warehouse) as instance, listening(tell) as failed_checks, ahead:
+    with saying_what_failed(), dagster_instance(warehouse) as instance, listening(tell) as failed_checks, ahead:
         if work.new_in is not None:
             instance.add_dynamic_partitions(work.new_in, [work.partition])
         job = defs.resolve_job_def(work.job)
@@ -135,13 +147,25 @@ def run(warehouse: Warehouse, work: Work, tell: Callable[[str], None] = lambda s
             ) from None
         except DagsterAssetCheckFailedError:
             raise RunFailedError("; ".join(failed_checks) or "a blocking check failed") from None
-        except (OSError, OperationalError, duckdb.IOException, duckdb.OutOfMemoryException) as error:
-            # A full disk, a database that cannot be written, too little memory: these texts name files, never values.
-            reason = str(getattr(error, "orig", None) or error).strip().splitlines()
-            raise RunFailedError(
-                f"the machine could not finish the run ({reason[0] if reason else type(error).__name__}): run it again"
-            ) from error
         return str(result.run_id)
+
+
+@contextmanager
+def saying_what_failed() -> Iterator[None]:
+    """One line for a full disk, a database that cannot be written, too little memory, from opening the instance on.
+
+    These texts name files, never values.
+    """
+    import duckdb
+    from sqlalchemy.exc import OperationalError
+
+    try:
+        yield
+    except (OSError, OperationalError, duckdb.IOException, duckdb.OutOfMemoryException) as error:
+        reason = str(getattr(error, "orig", None) or error).strip().splitlines()
+        raise RunFailedError(
+            f"the machine could not finish the run ({reason[0] if reason else type(error).__name__}): run it again"
+        ) from error
 
 
 def run_all(

@@ -80,11 +80,18 @@ def test_stages_make_nothing_of_what_was_changed_after_it_was_written(chain: Cha
     (cleaned, capped, _), _ = stages(chain, policy)
     for partition, table in ((cleaned, "log"), (capped, "queries")):
         path = partition.files(table)[0]
-        path.write_bytes(path.read_bytes()[:-4] + b"PAR0")
+        pq.write_table(pq.read_table(path).slice(1), path)
+    private = chain.warehouse.private
+    before = {path: path.stat().st_mtime_ns for path in private.rglob("*") if "locks" not in path.parts}
     with pytest.raises(QlogError, match=r"cleaned_log 2006-03: log\.parquet was changed"):
         chain.cap(MARCH, cleaned, policy.safelog.with_changes(queries_per_user=3))
     with pytest.raises(QlogError, match=r"cleaned_log 2006-03: log\.parquet was changed"):
         chain.choose_items(MARCH, cleaned, 3)
+    assert {path.name for path in set(private.rglob("*")) - set(before) if "locks" not in path.parts} == {
+        "zealous_items",
+        MARCH,
+    }, "empty directories are all there is"
+    assert (private / "capped_log" / MARCH / "current").stat().st_mtime_ns in before.values()
     (chain.warehouse.home / "pool.txt").write_text("another pool\n", encoding="utf-8")
     with pytest.raises(QlogError, match=r"capped_log 2006-03: queries\.parquet was changed"):
         chain.augment(MARCH, capped, policy)

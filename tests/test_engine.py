@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import warnings
 from collections.abc import Iterator
 from datetime import datetime
@@ -69,6 +70,28 @@ def test_what_is_written_has_its_rows_and_checksums_told(engine: Engine, warehou
     facts = engine.write("query_counts", target)
     assert facts.rows == 5 and facts.files == {target.name: file_checksum(target)} and facts.content_digest is None
     assert pq.read_schema(target).field("users").type == pa.int64()
+
+
+def test_a_content_digest_is_what_the_ledger_has_recorded_since_the_first_version(
+    engine: Engine, warehouse: Warehouse
+) -> None:
+    """A month whose digest changes is another request, at another charge: whoever changes this must mean it."""
+    rows = [("1", "news"), ("1", "naïve|2:3"), ("22", ""), ("22", "news"), ("22", "news")]
+    pq.write_table(
+        pa.table(
+            {
+                "user": [user for user, _ in rows],
+                "query": [query for _, query in rows],
+                "time": pa.array(range(len(rows)), pa.timestamp("us")),
+            }
+        ),
+        path := warehouse.private / "capped.parquet",
+    )
+    spelled = ["|".join(f"{len(text.encode())}:{text}" for text in row) for row in rows]
+    numbers = [int.from_bytes(hashlib.md5(text.encode()).digest(), "little") for text in spelled]
+    low, high = sum(number & (2**64 - 1) for number in numbers), sum(number >> 64 for number in numbers)
+    facts = engine.facts(warehouse.private, [path], digest="digest_rows")
+    assert facts.content_digest == f"{len(rows)}-{low}-{high}"
 
 
 def test_the_limits_of_the_settings_are_the_databases(engine: Engine, warehouse: Warehouse) -> None:

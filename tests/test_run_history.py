@@ -12,6 +12,7 @@ from dagster._core.storage.event_log.sqlite.sqlite_event_log import SqliteEventL
 from support.door import warehouse_at
 
 from qlog_assets import run_history, runs
+from qlog_assets.privacy.errors import QlogError
 from qlog_assets.run_history import OPEN_SHARDS, OpenEventLog, OpenRunStorage, place
 from qlog_assets.runs import dagster_instance
 
@@ -88,11 +89,26 @@ def test_the_databases_are_those_that_dagster_makes(tmp_path: Path) -> None:
         assert schema(tmp_path / "ours" / shard) == schema(tmp_path / "dagster" / shard)
 
 
-def test_another_process_reads_every_event_while_the_run_goes_on(tmp_path: Path) -> None:
+def test_what_is_kept_open_is_read_by_others(tmp_path: Path) -> None:
     with dagster_instance(warehouse_at(tmp_path)) as instance:
         run_id = JOB.execute_in_process(instance=instance).run_id
-        own = SqliteEventLogStorage(str(tmp_path / "dagster" / "history" / "runs"))
-        assert len(own.get_logs_for_run(run_id)) == len(instance.all_logs(run_id)) > 5
+        events = tmp_path / "dagster" / "history" / "runs"
+        assert events.joinpath(f"{run_id}.db-wal").exists()
+        assert len(SqliteEventLogStorage(str(events)).get_logs_for_run(run_id)) == len(instance.all_logs(run_id)) > 5
+
+
+def test_the_end_of_a_run_is_in_its_files_although_the_ui_has_them_open(tmp_path: Path) -> None:
+    with dagster_instance(warehouse_at(tmp_path)) as ui:
+        run_id = run_once(tmp_path)
+        events = len(ui.all_logs(run_id))
+        with dagster_instance(warehouse_at(tmp_path)) as running:
+            running.report_engine_event("one more", running.get_run_by_id(run_id))
+        path = Path(ui.event_log_storage.path_for_shard(run_id))
+        assert path.with_name(f"{path.name}-wal").exists()
+        alone = tmp_path / "without-its-log.db"
+        alone.write_bytes(path.read_bytes())
+        with sqlite3.connect(alone) as connection:
+            assert connection.execute("SELECT count(*) FROM event_logs").fetchone() == (events + 1,)
 
 
 def test_a_watched_run_is_told_while_it_runs(tmp_path: Path) -> None:
@@ -126,6 +142,64 @@ def test_a_database_that_somebody_deleted_is_made_again(tmp_path: Path) -> None:
         assert not connection.exec_driver_sql("SELECT name FROM sqlite_master WHERE name = 'mine'").fetchall()
     assert (tmp_path / "a-run.db").exists()
     log.dispose()
+
+
+def test_a_database_that_another_process_made_again_is_the_one_that_counts(tmp_path: Path) -> None:
+    first, second = OpenEventLog(str(tmp_path)), OpenEventLog(str(tmp_path))
+    for log in (first, second):
+        with log.run_connection("a-run"):
+            pass
+    for path in tmp_path.glob("a-run.db*"):
+        path.unlink()
+    with first.run_connection("a-run") as connection:
+        connection.exec_driver_sql("CREATE TABLE mine (x)")
+    with second.run_connection("a-run") as connection:
+        assert connection.exec_driver_sql("SELECT count(*) FROM mine").scalar() == 0
+    first.dispose()
+    second.dispose()
+
+
+def test_events_of_a_deleted_database_do_not_come_back_with_the_log_that_was_left(tmp_path: Path) -> None:
+    log = OpenEventLog(str(tmp_path))
+    with log.run_connection("a-run") as connection:
+        connection.exec_driver_sql("CREATE TABLE deleted (x)")
+    left = (tmp_path / "a-run.db-wal").read_bytes()
+    log.dispose()
+    (tmp_path / "a-run.db").unlink()
+    (tmp_path / "a-run.db-wal").write_bytes(left)
+    log = OpenEventLog(str(tmp_path))
+    with log.run_connection("a-run") as connection:
+        assert connection.exec_driver_sql("SELECT count(*) FROM event_logs").scalar() == 0
+        assert not connection.exec_driver_sql("SELECT name FROM sqlite_master WHERE name = 'deleted'").fetchall()
+    log.dispose()
+
+
+def test_an_event_whose_database_was_just_deleted_fails_no_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def store_and_wipe(self: SqliteEventLogStorage, event: dg.EventLogEntry) -> None:
+        Path(self.path_for_shard(event.run_id)).unlink(missing_ok=True)
+
+    monkeypatch.setattr(SqliteEventLogStorage, "store_event", store_and_wipe)
+    with dagster_instance(warehouse_at(tmp_path)) as instance:
+        assert JOB.execute_in_process(instance=instance).success
+
+
+def test_no_history_is_made_where_no_instance_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A mistyped DAGSTER_HOME beside the right dagster.yaml: an empty history would be believed."""
+    run_once(tmp_path)
+    monkeypatch.setenv("DAGSTER_HOME", str(tmp_path / "elsewhere"))
+    with pytest.raises(QlogError, match=r"has no dagster\.yaml"):
+        dg.DagsterInstance.from_config(str(tmp_path / "dagster"))
+    assert not (tmp_path / "elsewhere").exists()
+
+
+def test_a_tilde_is_the_users_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run_id = run_once(tmp_path)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("DAGSTER_HOME", "~/dagster")
+    monkeypatch.chdir(tmp_path)
+    with dg.DagsterInstance.get() as instance:
+        assert [run.run_id for run in instance.get_runs()] == [run_id]
+    assert not (tmp_path / "~").exists()
 
 
 def test_only_a_few_databases_stay_open(tmp_path: Path) -> None:

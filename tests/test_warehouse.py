@@ -141,6 +141,16 @@ def test_a_block_beside_which_a_changed_file_is_found_fails_with_that_reason_alo
         assert "secret" not in "".join(traceback.format_exception(caught.value))
 
 
+def test_a_partition_that_was_mended_while_it_was_read_is_not_what_was_read(warehouse: Warehouse) -> None:
+    partition = written(warehouse)
+    path = partition.path / "part.parquet"
+    sound = path.read_bytes()
+    with pytest.raises(WarehouseError, match="was written anew while it was read"), partition.verifying():
+        path.unlink()
+        path.write_bytes(sound)
+        os.utime(path, (1, 1))
+
+
 def test_a_partition_under_another_months_name_is_not_that_months(warehouse: Warehouse) -> None:
     written(warehouse)
     shutil.copytree(warehouse.private / "capped_log" / MONTH, warehouse.private / "capped_log" / "2006-04")

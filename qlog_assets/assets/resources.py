@@ -107,8 +107,13 @@ class WarehouseResource(dg.ConfigurableResource[Warehouse]):
         """An engine on the shared DuckDB. What it names or keeps is its own and gone with it."""
         if self._database is None:
             self._database = self._open_database()
-        with closing(self._database.cursor()) as connection:
-            yield Engine(connection)
+        try:
+            with closing(self._database.cursor()) as connection:
+                yield Engine(connection)
+        except (duckdb.InternalException, duckdb.FatalException):
+            # DuckDB refuses everything after one of these: the next step gets another.
+            self._close_database()
+            raise
 
     def _open_database(self) -> duckdb.DuckDBPyConnection:
         """One in-memory DuckDB with the machine's limits, through Dagster's own DuckDB resource."""
@@ -118,9 +123,12 @@ class WarehouseResource(dg.ConfigurableResource[Warehouse]):
         # The resource itself closes only what no step failed on.
         return self._closing.enter_context(closing(self._closing.enter_context(resource.get_connection())))
 
-    def teardown_after_execution(self, context: dg.InitResourceContext) -> None:
+    def _close_database(self) -> None:
         self._database = None
         self._closing.close()
+
+    def teardown_after_execution(self, context: dg.InitResourceContext) -> None:
+        self._close_database()
 
     def ledger(self, run_id: str | None = None) -> Ledger:
         return Ledger.open(self.open().ledger_url, run_id=run_id, code_version=__version__)

@@ -118,3 +118,23 @@ def test_steps_share_a_duckdb_but_no_table_and_it_is_closed_whatever_happens(
     with pytest.raises(duckdb.ConnectionException, match="closed"):
         database.execute("SELECT 1")
     assert not list((tmp_path / "private" / "spill").iterdir())
+
+
+def test_a_duckdb_that_refuses_to_go_on_is_replaced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """After an error of its own DuckDB answers nothing any more, whoever asks."""
+    monkeypatch.setenv("QLOG_HOME", str(tmp_path))
+
+    @dg.asset
+    def first(warehouse: WarehouseResource) -> None:
+        with warehouse.engine() as engine:
+            engine.connection.execute("CREATE TABLE of_the_first (x INTEGER)")
+            raise duckdb.InternalException("INTERNAL Error: something is broken")
+
+    @dg.asset
+    def second(warehouse: WarehouseResource) -> None:
+        with warehouse.engine() as engine:
+            assert engine.connection.sql("SELECT table_name FROM duckdb_tables()").fetchall() == []
+
+    result = dg.materialize([first, second], resources={"warehouse": WarehouseResource()}, raise_on_error=False)
+    assert [event.step_key for event in result.get_step_failure_events()] == ["first"]
+    assert not list((tmp_path / "private" / "spill").iterdir())

@@ -71,7 +71,7 @@ def test_the_command_is_there() -> None:
 @pytest.mark.slow
 def test_a_whole_plan_is_measured(tmp_path: Path) -> None:
     """Everything on 10,000 rows: floor, cold, warm, the peers' task, one skewed shape after the other."""
-    plan = Plan((10_000,), peer_rows=10_000, peer_users=500, skewed=True, skewed_rows=2_000)
+    plan = Plan((10_000,), peer_rows=10_000, peer_users=500, peer_turns=1, skewed=True, skewed_rows=2_000)
     kept: list[str] = []
     run_plan(plan, tmp_path, lambda step: None, lambda known: kept.append(json.dumps(known)))
     facts = json.loads(kept[-1])

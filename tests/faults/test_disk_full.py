@@ -96,7 +96,7 @@ def test_a_full_disk_leaves_nothing_half_written_and_no_new_charge(small_disk: P
     assert_finished_at_no_new_charge(home)
 
 
-@pytest.mark.parametrize("room", [0, 200_000])
+@pytest.mark.parametrize("room", [0, 50_000, 200_000, 400_000, 600_000])
 def test_a_whole_run_on_a_full_disk_is_refused_in_one_line_and_can_be_run_again(
     small_disk: Path, ingested: Path, room: int
 ) -> None:
