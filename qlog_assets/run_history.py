@@ -1,9 +1,9 @@
 """Dagster's history of runs, in the files where Dagster keeps it by default, without opening them for every event.
 
-Dagster's own SQLite storage makes a database engine, compiles its statements, opens the file and syncs the disk for each
-event of a run, and reads all of its migrations for each database it looks at. On the peers' task that took some 0.75 of
-5.3 seconds; kept open, it takes 0.2. The files are the same: with Dagster's own storage in dagster.yaml they are read as
-before.
+Dagster's own SQLite storage makes a database engine, compiles its statements, opens the file and syncs the disk for
+each event of a run, and reads all of its migrations for each database it looks at. On the peers' task that took some
+0.75 of 5.3 seconds; kept open, it takes 0.2. The files are the same: with Dagster's own storage in dagster.yaml they
+are read as before.
 """
 
 from __future__ import annotations
