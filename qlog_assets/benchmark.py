@@ -33,8 +33,15 @@ def run_bench(
     from benchmarks.measuring import BenchmarkError
     from benchmarks.suite import Plan, run_plan
 
-    users = max(1, peer_rows // 50)
-    plan = Plan(tuple(sorted(rows or SIZES)), seed, peers, peer_rows, users, skewed, skewed_rows)
+    plan = Plan(
+        rows=tuple(sorted(rows or SIZES)),
+        seed=seed,
+        peers=peers,
+        peer_rows=peer_rows,
+        peer_users=max(1, peer_rows // 50),
+        skewed=skewed,
+        skewed_rows=skewed_rows,
+    )
     try:
         with tempfile.TemporaryDirectory(prefix="qlog-bench-", dir=scratch) as folder, progress(False) as tell:
             facts = run_plan(plan, Path(folder), tell, lambda known: write_facts(known, out))
