@@ -44,7 +44,10 @@ def statement_version(*names: str) -> str:
 
 @contextlib.contextmanager
 def quoting_no_value(trouble: str, advice: str) -> Iterator[None]:
-    """Say in one line that DuckDB cannot take what files hold: its own words may quote the value it stumbled over."""
+    """Say in one line that DuckDB cannot take what files hold: its own words may quote the value it stumbled over.
+
+    Dagster keeps the words of an error that ends a step, and shows them to whoever may see the UI.
+    """
     try:
         yield
     except (duckdb.IOException, duckdb.OutOfMemoryException):
@@ -88,9 +91,17 @@ class Engine:
         with temporary_directory(warehouse.spill) as spill:
             connection = duckdb.connect(":memory:", config=cls.limits(warehouse.settings, spill))
             try:
-                yield cls(connection)
+                with cls.lent(connection) as engine:
+                    yield engine
             finally:
                 connection.close()
+
+    @classmethod
+    @contextlib.contextmanager
+    def lent(cls, connection: duckdb.DuckDBPyConnection) -> Iterator[Engine]:
+        """An engine on a connection of somebody else's, whose errors quote no value of the log."""
+        with quoting_no_value("a statement failed on what its tables hold", "make them again"):
+            yield cls(connection)
 
     def view(self, name: str, files: Sequence[Path]) -> None:
         """Name some Parquet files, so that statements can read them as a table."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import traceback
 import warnings
 from collections.abc import Iterator
 from datetime import datetime
@@ -14,6 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from qlog_assets.engine import Engine, statement, statement_version
+from qlog_assets.privacy.errors import QlogError
 from qlog_assets.resources import resource_dir
 from qlog_assets.settings import Settings
 from qlog_assets.warehouse import Warehouse, file_checksum
@@ -92,6 +94,17 @@ def test_a_content_digest_is_what_the_ledger_has_recorded_since_the_first_versio
     low, high = sum(number & (2**64 - 1) for number in numbers), sum(number >> 64 for number in numbers)
     facts = engine.facts(warehouse.private, [path], digest="digest_rows")
     assert facts.content_digest == f"{len(rows)}-{low}-{high}"
+
+
+def test_an_error_that_leaves_an_engine_quotes_no_value(warehouse: Warehouse) -> None:
+    log = pa.table({"query": ["my own " + "secret"]})
+    with (
+        pytest.raises(QlogError, match="ConversionException") as caught,
+        Engine.open(warehouse) as engine,
+        engine.table("log", log),
+    ):
+        engine.connection.execute("SELECT query::INTEGER FROM log").fetchall()
+    assert "my own secret" not in "".join(traceback.format_exception(caught.value))
 
 
 def test_the_limits_of_the_settings_are_the_databases(engine: Engine, warehouse: Warehouse) -> None:

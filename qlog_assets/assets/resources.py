@@ -108,10 +108,10 @@ class WarehouseResource(dg.ConfigurableResource[Warehouse]):
         if self._database is None:
             self._database = self._open_database()
         try:
-            with closing(self._database.cursor()) as connection:
-                yield Engine(connection)
-        except (duckdb.InternalException, duckdb.FatalException):
-            # DuckDB refuses everything after one of these: the next step gets another.
+            with closing(self._database.cursor()) as connection, Engine.lent(connection) as engine:
+                yield engine
+        except Exception:
+            # After an error of its own a DuckDB refuses everything: steps that go on all the same get another.
             self._close_database()
             raise
 
