@@ -12,7 +12,7 @@ from qlog_assets.checks import CheckResult, by_table, run_suite
 from qlog_assets.engine import Engine
 from qlog_assets.ingest import batch_counts
 from qlog_assets.months import Month
-from qlog_assets.warehouse import Partition, digest_of, file_checksum
+from qlog_assets.warehouse import Partition, digest_of
 
 CAPPED_TABLES = ("queries", "clicks", "transitions")
 ITEM_KINDS = ("keywords", "queries", "pairs", "clicks")
@@ -61,18 +61,18 @@ def inspect_cleaned_log(engine: Engine, partition: Partition, month: Month) -> C
 
 
 def once_a_content(inspect: Callable[[Engine, Partition], CheckResult]) -> Callable[[Engine, Partition], CheckResult]:
-    """Look at the same bytes once a process. A check, a draw and a publication ask the same of one partition in a row.
+    """Look at the same files once a process. A check, a draw and a publication ask the same of one partition in a row.
 
-    What is remembered is the answer about what the files hold now: their checksums are computed at every call, so a
-    file that was touched in between is looked at again.
+    A file that was touched in between is looked at again, and so is one that another checksum vouches for. That a file
+    has the checksum that vouches for it is for whoever asks to verify: the door does, before every answer it uses.
     """
     answers: dict[str, CheckResult] = {}
 
     @wraps(inspect)
     def remembered(engine: Engine, partition: Partition) -> CheckResult:
-        tables = partition.provenance.tables
-        held = {str(path): file_checksum(path) for table in sorted(tables) for path in partition.files(table)}
-        question = digest_of({"files": held, "parameters": partition.provenance.parameters})
+        made = partition.provenance
+        vouched = {name: facts.files for name, facts in made.tables.items()}
+        question = digest_of({"files": partition.files_on_disk(), "vouched": vouched, "parameters": made.parameters})
         if question not in answers:
             answers[question] = inspect(engine, partition)
         return answers[question]

@@ -146,7 +146,7 @@ class Partition:
 
         Raises at the end of the block, whatever the block made of a changed file: what was made goes no further.
         """
-        before = self._files_on_disk()
+        before = self.files_on_disk()
         with ThreadPoolExecutor(1) as beside:
             verified = beside.submit(self.verify)
             try:
@@ -158,16 +158,17 @@ class Partition:
                     raise changed from None
                 raise
             verified.result()
-        if self._files_on_disk() != before:
+        if self.files_on_disk() != before:
             # Mended while it was read: what was hashed is perhaps not what was read.
             asset, month = self.provenance.asset, self.provenance.month
             raise WarehouseError(f"{asset} {month}: was written anew while it was read: run it again")
 
-    def _files_on_disk(self) -> dict[str, tuple[int, ...]]:
-        """What tells that a file was replaced or written to."""
-        paths = [path for path in self.path.rglob("*") if path.is_file()]
-        found = {str(path): path.stat() for path in paths}
-        return {name: (facts.st_ino, facts.st_size, facts.st_mtime_ns) for name, facts in found.items()}
+    def files_on_disk(self) -> dict[str, tuple[int, ...]]:
+        """What tells that a file was replaced or written to, without reading it. Nobody but the clock sets st_ctime."""
+        found = {str(path): path.stat() for path in self.path.rglob("*") if path.is_file()}
+        return {
+            name: (facts.st_ino, facts.st_size, facts.st_mtime_ns, facts.st_ctime_ns) for name, facts in found.items()
+        }
 
 
 class Warehouse:

@@ -111,3 +111,9 @@ def load_definitions(home: Path, patch: pytest.MonkeyPatch) -> dg.Definitions:
     module = importlib.import_module("qlog_assets.definitions")
     definitions: dg.Definitions = importlib.reload(module).defs
     return definitions
+
+
+def contents(home: Path) -> dict[str, bytes]:
+    """Every file of the zones that people put things into or take them from."""
+    files = (file for zone in ("landing", "released", "public") for file in (home / zone).rglob("*") if file.is_file())
+    return {str(file.relative_to(home)): file.read_bytes() for file in files}
