@@ -50,8 +50,8 @@ def quoting_no_value(trouble: str, advice: str) -> Iterator[None]:
     """
     try:
         yield
-    except (duckdb.IOException, duckdb.OutOfMemoryException):
-        # A full disk or too little memory says nothing about the files.
+    except (duckdb.IOException, duckdb.OutOfMemoryException, duckdb.InterruptException):
+        # A full disk, too little memory or an impatient user says nothing about the files.
         raise
     except duckdb.Error as error:
         raise QlogError(f"{trouble} ({type(error).__name__}): {advice}") from None
@@ -66,6 +66,7 @@ class Engine:
 
     def __init__(self, connection: duckdb.DuckDBPyConnection) -> None:
         self.connection = connection
+        self._running = "a statement"
         connection.execute("SET enable_progress_bar = false")
 
     @staticmethod
@@ -100,8 +101,18 @@ class Engine:
     @contextlib.contextmanager
     def lent(cls, connection: duckdb.DuckDBPyConnection) -> Iterator[Engine]:
         """An engine on a connection of somebody else's, whose errors quote no value of the log."""
-        with quoting_no_value("a statement failed on what its tables hold", "make them again"):
-            yield cls(connection)
+        engine = cls(connection)
+        try:
+            yield engine
+        except duckdb.Error:
+            advice = "make the tables it reads again; if that does not help, it is a fault of qlog's"
+            with quoting_no_value(f"{engine._running} failed", advice):
+                raise
+
+    def _statement(self, name: str) -> str:
+        """The text of a statement that is run now: an error tells its name and nothing else of it."""
+        self._running = f"sql/{name}.sql"
+        return statement(name)
 
     def view(self, name: str, files: Sequence[Path]) -> None:
         """Name some Parquet files, so that statements can read them as a table."""
@@ -115,7 +126,7 @@ class Engine:
 
     def statement_table(self, name: str, table: str | None = None, **parameters: Any) -> None:
         """Compute what `sql/<name>.sql` selects and keep it, for statements that read it again."""
-        self.connection.execute(f"CREATE OR REPLACE TEMP TABLE {table or name} AS {statement(name)}", parameters)
+        self.connection.execute(f"CREATE OR REPLACE TEMP TABLE {table or name} AS {self._statement(name)}", parameters)
 
     def numbered_view(self, name: str, files: Sequence[Path]) -> None:
         """Name one Parquet file with the column file_row_number, for statements that go back to rows by number."""
@@ -136,11 +147,11 @@ class Engine:
 
     def run(self, name: str, **parameters: Any) -> duckdb.DuckDBPyConnection:
         """Run `sql/<name>.sql` with typed parameters."""
-        return self.connection.execute(statement(name), parameters)
+        return self.connection.execute(self._statement(name), parameters)
 
     def arrow(self, name: str, **parameters: Any) -> pa.Table:
         # Not by `run`: DuckDB would copy the rows once more and say so on standard error.
-        return self.connection.sql(statement(name), params=parameters or None).to_arrow_table()
+        return self.connection.sql(self._statement(name), params=parameters or None).to_arrow_table()
 
     def frame(self, name: str, **parameters: Any) -> pandas.DataFrame:
         """A small answer, such as a row of counts, for the expectations.
@@ -167,7 +178,9 @@ class Engine:
         A statement that reads a table `events` gets it from the statement that `events` names.
         """
         escaped = str(path).replace("'", "''")
-        text = statement(name) if events is None else f"WITH events AS ({statement(events)})\n{statement(name)}"
+        text = self._statement(name)
+        if events is not None:
+            text = f"WITH events AS ({statement(events)})\n{text}"
         self.connection.execute(f"COPY ({text}) TO '{escaped}' ({PARQUET})", parameters)
         return self.facts(path.parent, [path], digest=digest)
 

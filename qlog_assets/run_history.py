@@ -2,7 +2,7 @@
 
 Dagster's own SQLite storage makes a database engine, compiles its statements, opens the file and syncs the disk for
 each event of a run, and reads all of its migrations for each database it looks at. On the peers' task that took some
-0.75 of 5.3 seconds; kept open, it takes 0.2. The files are the same: with Dagster's own storage in dagster.yaml they
+0.75 of 5.3 seconds; kept open, it takes 0.25. The files are the same: with Dagster's own storage in dagster.yaml they
 are read as before.
 """
 
@@ -182,9 +182,11 @@ def kept_engine(conn_string: str, synchronous: str = "NORMAL") -> Engine:
 def close(engine: Engine) -> None:
     """Sync what was written, also where another process still has the file open, and close the connections."""
     # On a full disk the events stay in the log beside the file, where every reader finds them.
-    with contextlib.suppress(OperationalError), engine.connect() as connection:
-        connection.execute(text("PRAGMA wal_checkpoint(PASSIVE)"))
-    engine.dispose()
+    try:
+        with contextlib.suppress(OperationalError), engine.connect() as connection:
+            connection.execute(text("PRAGMA wal_checkpoint(PASSIVE)"))
+    finally:
+        engine.dispose()
 
 
 @cache
@@ -212,12 +214,12 @@ def is_newest(path: Path) -> bool:
 def revision_of(path: Path) -> str | None:
     if not path.exists():
         return None
-    with contextlib.closing(sqlite3.connect(path, timeout=SQLITE_BUSY_TIMEOUT_SECONDS)) as connection:
-        try:
+    try:
+        with contextlib.closing(sqlite3.connect(path, timeout=SQLITE_BUSY_TIMEOUT_SECONDS)) as connection:
             found = connection.execute("SELECT version_num FROM alembic_version").fetchone()
-        except sqlite3.DatabaseError:
-            # Made by a version that did not say, not finished yet, or no database: Dagster knows what to do, or to say.
-            return None
+    except sqlite3.DatabaseError:
+        # Made by a version that did not say, not finished yet, or no database: Dagster knows what to do, or to say.
+        return None
     return None if found is None else str(found[0])
 
 

@@ -83,9 +83,10 @@ def prepare_instance(warehouse: Warehouse) -> None:
 def dagster_instance(warehouse: Warehouse) -> Iterator[dg.DagsterInstance]:
     import dagster as dg
 
-    prepare_instance(warehouse)
-    with dg.DagsterInstance.get() as instance:
-        yield instance
+    with saying_what_failed():
+        prepare_instance(warehouse)
+        with dg.DagsterInstance.get() as instance:
+            yield instance
 
 
 @contextmanager
@@ -135,7 +136,7 @@ def run(warehouse: Warehouse, work: Work, tell: Callable[[str], None] = lambda s
 
     ahead = loading_ahead() if work.evaluates_checks else nullcontext()
     config = {**work.config, "loggers": {"events": {}}}
-    with saying_what_failed(), dagster_instance(warehouse) as instance, listening(tell) as failed_checks, ahead:
+    with dagster_instance(warehouse) as instance, listening(tell) as failed_checks, ahead:
         if work.new_in is not None:
             instance.add_dynamic_partitions(work.new_in, [work.partition])
         job = defs.resolve_job_def(work.job)
@@ -152,7 +153,7 @@ def run(warehouse: Warehouse, work: Work, tell: Callable[[str], None] = lambda s
 
 @contextmanager
 def saying_what_failed() -> Iterator[None]:
-    """One line for a full disk, a database that cannot be written, too little memory, from opening the instance on.
+    """One line for a full disk, a database that cannot be written, too little memory: in a run and in what opens it.
 
     These texts name files, never values.
     """
@@ -162,10 +163,9 @@ def saying_what_failed() -> Iterator[None]:
     try:
         yield
     except (OSError, OperationalError, duckdb.IOException, duckdb.OutOfMemoryException) as error:
-        reason = str(getattr(error, "orig", None) or error).strip().splitlines()
-        raise RunFailedError(
-            f"the machine could not finish the run ({reason[0] if reason else type(error).__name__}): run it again"
-        ) from error
+        words = str(getattr(error, "orig", None) or error).strip().splitlines()
+        reason = words[0] if words else type(error).__name__
+        raise RunFailedError(f"the machine could not finish the run ({reason}): mend that and run it again") from error
 
 
 def run_all(
@@ -180,7 +180,8 @@ def run_all(
         return {}
     at_once = min(len(works), os.cpu_count() or 1)
     share = max(LEAST_MEMORY_MB, warehouse.settings.memory_limit_mb // at_once)
-    prepare_instance(warehouse)
+    with saying_what_failed():
+        prepare_instance(warehouse)
     preload()
     # Forked children share the imports. What had threads in this process, DuckDB and the imports ahead, was closed and
     # has none any more.

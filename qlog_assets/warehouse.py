@@ -126,11 +126,12 @@ class Partition:
         *_, asset, month, shape = self.path.parts
         if (asset, month, shape) != (self.provenance.asset, self.provenance.month, shape_of(self.provenance)):
             raise WarehouseError(f"{label}: its provenance was changed after it was written: materialize it again")
-        known = {"provenance.json"}
+        known, own = {"provenance.json"}, self.path.resolve()
         for name_of_table, facts in self.provenance.tables.items():
             known.update(facts.files)
             for name, checksum in facts.files.items() if table in (None, name_of_table) else ():
-                if not (self.path / name).exists() or file_checksum(self.path / name) != checksum:
+                path = self.path / name
+                if not path.resolve().is_relative_to(own) or not path.exists() or file_checksum(path) != checksum:
                     raise WarehouseError(
                         f"{label}: {name} was changed after it was written (checksum differs): materialize it again"
                     )
@@ -146,7 +147,7 @@ class Partition:
 
         Raises at the end of the block, whatever the block made of a changed file: what was made goes no further.
         """
-        before = self.files_on_disk()
+        before = {path: state[:-1] for path, state in self.files_on_disk().items()}
         with ThreadPoolExecutor(1) as beside:
             verified = beside.submit(self.verify)
             try:
@@ -158,17 +159,21 @@ class Partition:
                     raise changed from None
                 raise
             verified.result()
-        if self.files_on_disk() != before:
+        # Without st_ctime, which a hard link elsewhere changes: the raw log's files are links.
+        if {path: state[:-1] for path, state in self.files_on_disk().items()} != before:
             # Mended while it was read: what was hashed is perhaps not what was read.
             asset, month = self.provenance.asset, self.provenance.month
             raise WarehouseError(f"{asset} {month}: was written anew while it was read: run it again")
 
     def files_on_disk(self) -> dict[str, tuple[int, ...]]:
         """What tells that a file was replaced or written to, without reading it. Nobody but the clock sets st_ctime."""
-        found = {str(path): path.stat() for path in self.path.rglob("*") if path.is_file()}
-        return {
-            name: (facts.st_ino, facts.st_size, facts.st_mtime_ns, facts.st_ctime_ns) for name, facts in found.items()
-        }
+        found: dict[str, tuple[int, ...]] = {}
+        for path in (path for table in self.provenance.tables for path in self.files(table)):
+            # One that is missing is for `verify` to name.
+            with contextlib.suppress(FileNotFoundError):
+                facts = path.stat()
+                found[str(path)] = (facts.st_ino, facts.st_size, facts.st_mtime_ns, facts.st_ctime_ns)
+        return found
 
 
 class Warehouse:

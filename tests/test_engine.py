@@ -99,6 +99,11 @@ def test_a_content_digest_is_what_the_ledger_has_recorded_since_the_first_versio
 def test_an_error_that_leaves_an_engine_quotes_no_value(warehouse: Warehouse) -> None:
     log = pa.table({"query": ["my own " + "secret"]})
     with (
+        pytest.raises(QlogError, match=r"sql/capped_queries\.sql failed \(CatalogException\)"),
+        Engine.open(warehouse) as own,
+    ):
+        own.run("capped_queries", queries_per_user=1)
+    with (
         pytest.raises(QlogError, match="ConversionException") as caught,
         Engine.open(warehouse) as engine,
         engine.table("log", log),

@@ -11,7 +11,7 @@ import pytest
 from support.door import charges, warehouse_at
 
 from qlog_assets import release
-from qlog_assets.runs import Work, prepare_instance, run_all
+from qlog_assets.runs import RunFailedError, Work, get_ready, prepare_instance, run_all
 from qlog_assets.settings import Settings
 from qlog_assets.warehouse import Warehouse
 
@@ -61,3 +61,17 @@ def test_a_dagster_yaml_that_qlog_wrote_follows_the_version_and_an_operators_own
     yaml.write_text("telemetry:\n  enabled: false\n")
     prepare_instance(warehouse)
     assert "NoOp" not in yaml.read_text()
+
+
+def test_an_instance_that_cannot_be_opened_is_one_line_whatever_opens_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for variable in ("DAGSTER_HOME", "QLOG_HOME", "GX_ANALYTICS_ENABLED"):
+        monkeypatch.setenv(variable, "put back afterwards")
+    warehouse = Warehouse(Settings(home=tmp_path)).make()
+    (warehouse.dagster / "dagster.yaml").mkdir()
+    works = [Work("safelog_release", month, {}) for month in MONTHS]
+    assert "could not finish the run" in run_all(warehouse, works[:1])[MONTHS[0]]
+    for opening in (lambda: run_all(warehouse, works), lambda: get_ready(warehouse)):
+        with pytest.raises(RunFailedError, match=r"could not finish the run \(.*dagster\.yaml"):
+            opening()

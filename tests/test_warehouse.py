@@ -6,6 +6,7 @@ import os
 import shutil
 import stat
 import traceback
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -139,6 +140,26 @@ def test_a_block_beside_which_a_changed_file_is_found_fails_with_that_reason_alo
             if reason is not None:
                 raise reason
         assert "secret" not in "".join(traceback.format_exception(caught.value))
+
+
+def test_a_link_to_a_file_made_while_it_is_read_is_no_change(warehouse: Warehouse, tmp_path: Path) -> None:
+    """The raw log's files are links to those of its batches, and another month of a batch may be taken in meanwhile."""
+    partition = written(warehouse)
+    with partition.verifying():
+        os.link(partition.path / "part.parquet", tmp_path / "elsewhere.parquet")
+
+
+@pytest.mark.parametrize("name", ["../part.parquet", "linked/part.parquet"])
+def test_a_file_that_lies_elsewhere_is_no_file_of_a_partition(warehouse: Warehouse, name: str) -> None:
+    partition = written(warehouse)
+    (partition.path / "part.parquet").rename(partition.path.parent / "part.parquet")
+    (partition.path / "linked").symlink_to(partition.path.parent)
+    made = partition.provenance
+    ((table, facts),) = made.tables.items()
+    forged = replace(facts, files={name: facts.files["part.parquet"]})
+    replace(made, tables={table: forged}).write(partition.path / "provenance.json")
+    with pytest.raises(WarehouseError, match=r"part\.parquet was changed after it was written"):
+        warehouse.current("capped_log", MONTH).verify()
 
 
 def test_a_partition_that_was_mended_while_it_was_read_is_not_what_was_read(warehouse: Warehouse) -> None:
