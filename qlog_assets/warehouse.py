@@ -147,7 +147,12 @@ class Partition:
 
         Raises at the end of the block, whatever the block made of a changed file: what was made goes no further.
         """
-        before = {path: state[:-1] for path, state in self.files_on_disk().items()}
+
+        def written() -> dict[str, tuple[int, ...]]:
+            # Without st_ctime, which a hard link elsewhere changes: the raw log's files are links.
+            return {path: state[:-1] for path, state in self.files_on_disk().items()}
+
+        before = written()
         with ThreadPoolExecutor(1) as beside:
             verified = beside.submit(self.verify)
             try:
@@ -159,8 +164,7 @@ class Partition:
                     raise changed from None
                 raise
             verified.result()
-        # Without st_ctime, which a hard link elsewhere changes: the raw log's files are links.
-        if {path: state[:-1] for path, state in self.files_on_disk().items()} != before:
+        if written() != before:
             # Mended while it was read: what was hashed is perhaps not what was read.
             asset, month = self.provenance.asset, self.provenance.month
             raise WarehouseError(f"{asset} {month}: was written anew while it was read: run it again")

@@ -41,6 +41,13 @@ def home(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
+def restored_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    """For tests that open an instance in this very process, which points the process at its warehouse."""
+    for variable in ("DAGSTER_HOME", "QLOG_HOME", "GX_ANALYTICS_ENABLED"):
+        monkeypatch.setenv(variable, "put back afterwards")
+
+
+@pytest.fixture
 def copied(prepared: Prepared, tmp_path: Path) -> Callable[[str], Path]:
     """A prepared warehouse to work on."""
     return lambda name: Path(shutil.copytree(prepared(name), tmp_path / "warehouse", symlinks=True))

@@ -16,6 +16,8 @@ from qlog_assets.privacy.errors import QlogError
 from qlog_assets.run_history import OPEN_SHARDS, OpenEventLog, OpenRunStorage, place
 from qlog_assets.runs import dagster_instance
 
+pytestmark = pytest.mark.usefixtures("restored_environment")
+
 
 @dg.asset
 def number() -> int:
@@ -28,12 +30,6 @@ def is_one(number: int) -> dg.AssetCheckResult:
 
 
 JOB = dg.Definitions(assets=[number], asset_checks=[is_one], jobs=[dg.define_asset_job("all")]).resolve_job_def("all")
-
-
-@pytest.fixture(autouse=True)
-def environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    for variable in ("DAGSTER_HOME", "QLOG_HOME", "GX_ANALYTICS_ENABLED"):
-        monkeypatch.setenv(variable, "put back afterwards")
 
 
 def run_once(home: Path) -> str:

@@ -48,11 +48,8 @@ def test_a_killed_worker_is_reported_and_the_next_run_takes_up_its_charge(ingest
     assert [charge.state for charge in after] == ["published"] * len(MONTHS)
 
 
-def test_a_dagster_yaml_that_qlog_wrote_follows_the_version_and_an_operators_own_is_kept(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for variable in ("DAGSTER_HOME", "QLOG_HOME", "GX_ANALYTICS_ENABLED"):
-        monkeypatch.setenv(variable, "put back afterwards")
+@pytest.mark.usefixtures("restored_environment")
+def test_a_dagster_yaml_that_qlog_wrote_follows_the_version_and_an_operators_own_is_kept(tmp_path: Path) -> None:
     warehouse = Warehouse(Settings(home=tmp_path)).make()
     yaml = warehouse.dagster / "dagster.yaml"
     yaml.write_text("# Written by qlog: of an earlier version\n")
@@ -63,11 +60,8 @@ def test_a_dagster_yaml_that_qlog_wrote_follows_the_version_and_an_operators_own
     assert "NoOp" not in yaml.read_text()
 
 
-def test_an_instance_that_cannot_be_opened_is_one_line_whatever_opens_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for variable in ("DAGSTER_HOME", "QLOG_HOME", "GX_ANALYTICS_ENABLED"):
-        monkeypatch.setenv(variable, "put back afterwards")
+@pytest.mark.usefixtures("restored_environment")
+def test_an_instance_that_cannot_be_opened_is_one_line_whatever_opens_it(tmp_path: Path) -> None:
     warehouse = Warehouse(Settings(home=tmp_path)).make()
     (warehouse.dagster / "dagster.yaml").mkdir()
     works = [Work("safelog_release", month, {}) for month in MONTHS]
