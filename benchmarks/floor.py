@@ -55,9 +55,10 @@ def run_floor(
 
 
 def main() -> None:
-    from qlog_assets.chain import SESSION_GAP_MINUTES
-    from qlog_assets.engine import Engine
-    from qlog_assets.settings import Policy, Settings
+    from qlog_assets.pipeline.chain import SESSION_GAP_MINUTES
+    from qlog_assets.policy import Policy
+    from qlog_assets.settings import Settings
+    from qlog_assets.storage.engine import Engine
 
     settings, chosen = Settings.from_environment(), Policy().safelog
     connection = duckdb.connect(":memory:", config=Engine.limits(settings, Path(sys.argv[2])))

@@ -21,10 +21,11 @@ WARMING_ROWS = 5_000
 
 def release_landed(landed: Path, last: str = LAST) -> dict[str, Any]:
     """Ingest a file that lies in the landing zone and release its months, as the command line does."""
-    from qlog_assets.commands import ingest_files, release_months
+    from qlog_assets.api.operations import ingest_files, release_months
     from qlog_assets.months import Month, months_between
-    from qlog_assets.settings import Policy, Settings
-    from qlog_assets.warehouse import Warehouse
+    from qlog_assets.policy import Policy
+    from qlog_assets.settings import Settings
+    from qlog_assets.storage.warehouse import Warehouse
 
     warehouse = Warehouse(Settings.from_environment())
     policy = Policy.load(warehouse.settings.policy_file)
@@ -37,10 +38,10 @@ def release_landed(landed: Path, last: str = LAST) -> dict[str, Any]:
 def warm_up(last: str = LAST) -> None:
     """A small log through the same commands, in a warehouse that is thrown away. Several months are several processes:
     what is to be measured in this one needs a release of one month."""
-    from qlog_assets.commands import write_synthetic_log
+    from qlog_assets.api.operations import write_synthetic_log
     from qlog_assets.months import Month
     from qlog_assets.settings import Settings
-    from qlog_assets.warehouse import Warehouse
+    from qlog_assets.storage.warehouse import Warehouse
 
     home = os.environ["QLOG_HOME"]
     with tempfile.TemporaryDirectory(prefix="qlog-warm-") as scratch:

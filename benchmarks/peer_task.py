@@ -16,8 +16,9 @@ from typing import Any
 
 from benchmarks.measuring import own_cpu
 from qlog_assets.months import Month
-from qlog_assets.settings import Policy, Settings
-from qlog_assets.warehouse import Warehouse
+from qlog_assets.policy import Policy
+from qlog_assets.settings import Settings
+from qlog_assets.storage.warehouse import Warehouse
 
 MONTH = "2006-03"
 OUR_LOG, PEERS_LOG = "peer-log.parquet", "log-of-the-peers.parquet"
@@ -45,9 +46,9 @@ def prepare(rows: int, users: int) -> None:
     import duckdb
 
     from benchmarks.peer_log import peer_log
-    from qlog_assets.chain import Chain
-    from qlog_assets.commands import ingest_files
-    from qlog_assets.engine import Engine
+    from qlog_assets.api.operations import ingest_files
+    from qlog_assets.pipeline.chain import Chain
+    from qlog_assets.storage.engine import Engine
 
     warehouse = _warehouse().make()
     home = warehouse.home
@@ -78,9 +79,9 @@ def bare() -> dict[str, Any]:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    from qlog_assets.engine import Engine
     from qlog_assets.privacy.histogram import stability_histogram
     from qlog_assets.privacy.randomness import SecureRandom
+    from qlog_assets.storage.engine import Engine
 
     warehouse = _warehouse()
     cleaned = [str(path) for path in warehouse.current("cleaned_log", MONTH).files("log")]
@@ -116,7 +117,7 @@ def warm() -> dict[str, Any]:
 
 def rows_of(warehouse: Warehouse) -> dict[str, int]:
     """What was released."""
-    from qlog_assets.commands import describe_release
+    from qlog_assets.api.operations import describe_release
 
     policy = Policy.load(warehouse.settings.policy_file)
     rows: dict[str, int] = describe_release(warehouse, policy, "safelog", Month(MONTH), set())["rows"]
@@ -130,9 +131,9 @@ def release_from_cleaned(warehouse: Warehouse) -> None:
     """
     import dagster as dg
 
+    from qlog_assets.api.runs import dagster_instance
     from qlog_assets.definitions import defs
-    from qlog_assets.drawing import mechanism
-    from qlog_assets.runs import dagster_instance
+    from qlog_assets.mechanisms.register import mechanism
 
     entry = mechanism("safelog")
     chosen = [*entry.inputs, entry.draw_asset, entry.released_assets["queries"]]

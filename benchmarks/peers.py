@@ -50,7 +50,7 @@ def compare(rows: int, users: int, draws: int) -> Iterator[dict[str, Any]]:
     import duckdb
 
     from benchmarks.peer_log import peer_log
-    from qlog_assets.engine import Engine
+    from qlog_assets.storage.engine import Engine
 
     with tempfile.TemporaryDirectory() as folder:
         engine = Engine(duckdb.connect())
@@ -76,8 +76,8 @@ WEIGHTED = ("weighted_gaussian", "sips")
 
 
 def sound_threshold() -> int:
-    from qlog_assets.privacy.guarantees import guarantee
-    from qlog_assets.privacy.parameters_others import ZealousParameters
+    from qlog_assets.mechanisms.guarantees import guarantee
+    from qlog_assets.mechanisms.zealous.parameters import ZealousParameters
 
     chosen = ZealousParameters(items_per_user=SMALL, kinds=("queries",), epsilon=EPSILON, delta=DELTA)
     return guarantee("zealous", "sound", chosen).thresholds["queries"]
@@ -96,7 +96,7 @@ def expected_at(folder: str, threshold: int) -> dict[str, float]:
 
 def contribute(engine: Any, per_user: int, draw: int) -> dict[str, np.ndarray]:
     """Who contributes which item, how many contribute each, and how many truly hold it."""
-    from qlog_assets.engine import statement
+    from qlog_assets.storage.statements import statement
 
     engine.connection.execute(
         f"CREATE OR REPLACE TEMP TABLE contributions AS {statement('chosen_items')}",
@@ -111,8 +111,8 @@ def contribute(engine: Any, per_user: int, draw: int) -> dict[str, np.ndarray]:
 
 
 def draw_ours(method: str, per_user: int, seed: int, rows: dict[str, np.ndarray]) -> tuple[int, float, float]:
-    from qlog_assets.mechanisms import zealous
-    from qlog_assets.privacy.parameters_others import ZealousParameters
+    from qlog_assets.mechanisms.zealous.noise import noise as zealous
+    from qlog_assets.mechanisms.zealous.parameters import ZealousParameters
     from qlog_assets.privacy.randomness import SecureRandom
 
     chosen = ZealousParameters(items_per_user=per_user, kinds=("queries",), epsilon=EPSILON, delta=DELTA)

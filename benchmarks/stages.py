@@ -20,7 +20,7 @@ class Stage:
 
 def stages(home: Path) -> list[Stage]:
     """Every step that was run in a warehouse, in order."""
-    from qlog_assets.runs import existing_instance
+    from qlog_assets.api.runs import existing_instance
 
     found = []
     with existing_instance(home / "dagster") as instance:

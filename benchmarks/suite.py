@@ -96,7 +96,7 @@ def measure_size(rows: int, seed: int, scratch: Path, tell: Tell) -> dict[str, A
     log = scratch / f"log-{rows}-{seed}.txt"
     if not log.exists():
         tell(f"{rows:,} rows: writing the log")
-        from qlog_assets.sources.synthetic import write_log
+        from qlog_assets.synthetic import write_log
 
         write_log(log, rows, seed, FIRST, LAST)
     return {"rows": rows, **measure_log(log, scratch, lambda step: tell(f"{rows:,} rows: {step}"))}
@@ -273,7 +273,9 @@ def python(arguments: Sequence[str], env: dict[str, str] | None = None) -> Cost:
 
 def qlog(home: Path, arguments: Sequence[str]) -> Cost:
     """The command line as a person starts it."""
-    return measure([sys.executable, "-m", "qlog_assets.cli", *arguments], env={"QLOG_HOME": str(home)}, cwd=CHECKOUT)
+    return measure(
+        [sys.executable, "-m", "qlog_assets.cli.app", *arguments], env={"QLOG_HOME": str(home)}, cwd=CHECKOUT
+    )
 
 
 def inner(cost: Cost) -> Cost:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import dagster as dg
 
-from qlog_assets.assets.audit import audit_assets
-from qlog_assets.assets.baselines import baseline_assets
-from qlog_assets.assets.jobs import (
+from qlog_assets.mechanisms.register import register
+from qlog_assets.orchestration.audit_assets import audit_assets
+from qlog_assets.orchestration.baseline_assets import baseline_assets
+from qlog_assets.orchestration.jobs import (
     audit_job,
     events_logger,
     ingest_job,
@@ -15,12 +16,12 @@ from qlog_assets.assets.jobs import (
     release_job,
     simulation_job,
 )
-from qlog_assets.assets.log import log_assets
-from qlog_assets.assets.resources import PolicyResource, WarehouseResource, month_partitions
-from qlog_assets.assets.safelog import safelog_assets
-from qlog_assets.assets.zealous import zealous_assets
-from qlog_assets.drawing import register
-from qlog_assets.settings import Policy, Settings
+from qlog_assets.orchestration.log_assets import log_assets
+from qlog_assets.orchestration.resources import PolicyResource, WarehouseResource, month_partitions
+from qlog_assets.orchestration.safelog_assets import safelog_assets
+from qlog_assets.orchestration.zealous_assets import zealous_assets
+from qlog_assets.policy import Policy
+from qlog_assets.settings import Settings
 
 policy = Policy.load(Settings.from_environment().policy_file)
 months = month_partitions(policy)

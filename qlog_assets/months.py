@@ -9,7 +9,7 @@ from typing import Any
 from pydantic import GetCoreSchemaHandler
 from pydantic_core import core_schema
 
-from qlog_assets.privacy.errors import ParameterError
+from qlog_assets.errors import ParameterError
 
 
 class Month(str):

@@ -31,7 +31,7 @@ from dagster._serdes import ConfigurableClassData
 from sqlalchemy import Connection, Engine, create_engine, event, text
 from sqlalchemy.exc import OperationalError
 
-from qlog_assets.privacy.errors import QlogError
+from qlog_assets.errors import QlogError
 
 OPEN_SHARDS = 8
 """How many runs' databases stay open. A run needs its own and the index; the UI looks at a few runs at once."""

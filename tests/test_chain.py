@@ -11,11 +11,12 @@ import pytest
 from support.door import MARCH, warehouse_at
 from support.instances import POOL, POPULAR, USERS
 
-from qlog_assets.chain import Chain
-from qlog_assets.engine import Engine
-from qlog_assets.privacy.errors import QlogError
-from qlog_assets.settings import Policy
-from qlog_assets.warehouse import Partition, Warehouse
+from qlog_assets.errors import QlogError
+from qlog_assets.pipeline.chain import Chain
+from qlog_assets.policy import Policy
+from qlog_assets.storage.engine import Engine
+from qlog_assets.storage.partition import Partition
+from qlog_assets.storage.warehouse import Warehouse
 
 
 @pytest.fixture

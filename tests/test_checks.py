@@ -18,11 +18,13 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from qlog_assets import checks
-from qlog_assets.checks import NEVER, CheckError, CheckResult, by_table, read_suite, released_frames, run_suite
-from qlog_assets.personal_data import REGEX_PATTERNS
-from qlog_assets.report.tables import CLICKS, LAYOUTS, QUERIES, TRANSITIONS, in_public_order
-from qlog_assets.resources import PACKAGE, resource_dir
+from qlog_assets.checks.personal_data import REGEX_PATTERNS
+from qlog_assets.checks.released import NEVER, released_frames
+from qlog_assets.checks.suites import CheckError, CheckResult, by_table, read_suite, run_suite
+from qlog_assets.checks.suites import suites as checks
+from qlog_assets.mechanisms.safelog.tables import CLICKS, LAYOUTS, QUERIES, TRANSITIONS
+from qlog_assets.report.tables import in_public_order
+from qlog_assets.settings import PACKAGE, resource_dir
 
 SUITES = sorted(path.stem for path in resource_dir("expectations").glob("*.json"))
 MONTH = {"month_start": datetime(2006, 3, 1), "month_end": datetime(2006, 4, 1)}

@@ -18,7 +18,7 @@ import dagster as dg
 import pytest
 from support.instances import load_definitions, make_home
 
-from qlog_assets.drawing import register
+from qlog_assets.mechanisms.register import register
 
 LOADING = """
 import json, sys, time

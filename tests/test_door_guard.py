@@ -15,11 +15,11 @@ from support.ledgers import hand_in, held_lock
 from support.tampering import edit_json
 from support.warehouses import build_chain
 
-from qlog_assets.door_inputs import DoorError
+from qlog_assets.door.inputs import DoorError
 from qlog_assets.ledger import Charge, Ledger
-from qlog_assets.ledger_chain import FIRST_PREVIOUS
-from qlog_assets.ledger_store import EVENTS
-from qlog_assets.scratch import BusyError, held, temporary_directory
+from qlog_assets.ledger.chain import FIRST_PREVIOUS
+from qlog_assets.ledger.store import EVENTS
+from qlog_assets.storage.scratch import BusyError, held, temporary_directory
 
 pytest_plugins = ("support.warehouse_fixtures",)
 

@@ -12,9 +12,9 @@ from support.door import warehouse_at
 from support.releases import as_table
 from support.tampering import edit_json, flip
 
-from qlog_assets.drawing import Drawn, DrawnTable
-from qlog_assets.draws import DrawError, DrawnRelease, discard_draw, load_draw, store_draw
-from qlog_assets.warehouse import Warehouse
+from qlog_assets.door.draws import DrawError, DrawnRelease, discard_draw, load_draw, store_draw
+from qlog_assets.mechanisms.mechanism import Drawn, DrawnTable
+from qlog_assets.storage.warehouse import Warehouse
 
 FINGERPRINT = "f" * 64
 

@@ -14,11 +14,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from qlog_assets.engine import Engine, statement, statement_version
-from qlog_assets.privacy.errors import QlogError
-from qlog_assets.resources import resource_dir
-from qlog_assets.settings import Settings
-from qlog_assets.warehouse import Warehouse, file_checksum
+from qlog_assets.errors import QlogError
+from qlog_assets.settings import Settings, resource_dir
+from qlog_assets.storage.digests import file_checksum
+from qlog_assets.storage.engine import Engine
+from qlog_assets.storage.statements import statement, statement_version
+from qlog_assets.storage.warehouse import Warehouse
 
 STATEMENTS = sorted(path.stem for path in resource_dir("sql").glob("*.sql"))
 

@@ -11,21 +11,16 @@ import pytest
 from support.door import MARCH, warehouse_at
 from support.instances import make_home
 
-from qlog_assets.engine import Engine
-from qlog_assets.ingest import (
-    assemble_raw_log,
-    batch_of,
-    batches,
-    find_batch,
-    ingest_batch,
-    is_ingested,
-    land,
-    landed_files,
-)
-from qlog_assets.inspection import inspect_rejected_log
-from qlog_assets.privacy.errors import QlogError
-from qlog_assets.settings import Policy
-from qlog_assets.warehouse import Partition, Warehouse, file_checksum
+from qlog_assets.errors import QlogError
+from qlog_assets.pipeline.batches import batches, ingest_batch, is_ingested
+from qlog_assets.pipeline.inspection import inspect_rejected_log
+from qlog_assets.pipeline.landing import batch_of, find_batch, land, landed_files
+from qlog_assets.pipeline.raw_log import assemble_raw_log
+from qlog_assets.policy import Policy
+from qlog_assets.storage.digests import file_checksum
+from qlog_assets.storage.engine import Engine
+from qlog_assets.storage.partition import Partition
+from qlog_assets.storage.warehouse import Warehouse
 
 GOOD = "{}\tweather\t2006-03-01 10:00:00\t\t"
 BAD = "{}\tweather\tnot a time\t\t"

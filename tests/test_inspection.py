@@ -10,8 +10,8 @@ import pytest
 from support.door import MARCH, warehouse_at
 from support.tampering import vouch_for
 
-from qlog_assets.engine import Engine
-from qlog_assets.inspection import inspect_capped_log
+from qlog_assets.mechanisms.safelog.stages import inspect_capped_log
+from qlog_assets.storage.engine import Engine
 
 pytest_plugins = ("support.warehouse_fixtures",)
 

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from support.ledgers import DATASET, opened, published, request
 
+from qlog_assets.errors import ParameterError, QlogError
 from qlog_assets.ledger import (
     Budget,
     BudgetError,
@@ -22,7 +23,6 @@ from qlog_assets.ledger import (
     UnknownReleaseError,
     WithdrawnError,
 )
-from qlog_assets.privacy.errors import ParameterError, QlogError
 
 pytest_plugins = ("support.ledger_fixtures",)
 

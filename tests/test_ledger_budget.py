@@ -16,7 +16,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 from support.ledgers import DATASET, opened, published, request
 
 from qlog_assets.ledger import Amount, Budget, BudgetError, Ledger, LedgerError, LiveReleaseError, WithdrawnError
-from qlog_assets.ledger_budget import readable
+from qlog_assets.ledger.budget import readable
 
 MONTHS = [f"2006-{number:02d}" for number in range(1, 5)]
 MEMORY = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None

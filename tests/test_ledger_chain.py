@@ -13,7 +13,7 @@ import sqlalchemy as sa
 from support.ledgers import DATASET, hand_in, opened, published, request
 
 from qlog_assets.ledger import Event, Ledger, LedgerError, SaltedHead
-from qlog_assets.ledger_store import EVENTS
+from qlog_assets.ledger.store import EVENTS
 
 pytest_plugins = ("support.ledger_fixtures",)
 SALT = bytes(range(16))

@@ -14,7 +14,7 @@ import pytest
 from support.ledgers import DATASET, opened, request
 
 from qlog_assets.ledger import BudgetError, DrawConflictError, Ledger, LedgerError
-from qlog_assets.ledger_store import Author, Store
+from qlog_assets.ledger.store import Author, Store
 
 pytest_plugins = ("support.ledger_fixtures",)
 RACERS = 16

@@ -14,7 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from qlog_assets.drawing import MechanismEntry, register
+from qlog_assets.mechanisms.mechanism import MechanismEntry
+from qlog_assets.mechanisms.register import register
 
 ROOT = Path(__file__).resolve().parent.parent
 

@@ -6,8 +6,8 @@ from datetime import date, datetime
 
 import pytest
 
+from qlog_assets.errors import ParameterError
 from qlog_assets.months import Month, months_between
-from qlog_assets.privacy.errors import ParameterError
 
 
 @pytest.mark.parametrize(

@@ -67,7 +67,7 @@ def run(installed: Path, cwd: Path, *words: str) -> Any:
     """Run the installed package's command in a directory of its own, with nothing in the environment."""
     environment = {"PATH": os.environ["PATH"], "HOME": str(cwd), "GX_ANALYTICS_ENABLED": "false"}
     done = subprocess.run(
-        [str(installed / "python"), "-c", "from qlog_assets.cli import main; main()", *words],
+        [str(installed / "python"), "-c", "from qlog_assets.cli.app import main; main()", *words],
         cwd=cwd,
         env=environment,
         capture_output=True,
@@ -92,7 +92,7 @@ def test_the_wheel_carries_statements_suites_and_all_that_the_package_reads(whee
     assert not [name for name in names if name.startswith(("tests", "warehouse", "benchmarks"))]
     (entry,) = (name for name in names if name.endswith("entry_points.txt"))
     with zipfile.ZipFile(wheel) as archive:
-        assert "qlog = qlog_assets.cli:main" in archive.read(entry).decode()
+        assert "qlog = qlog_assets.cli.app:main" in archive.read(entry).decode()
 
 
 @pytest.mark.slow

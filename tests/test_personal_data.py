@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from qlog_assets.personal_data import (
+from qlog_assets.checks.personal_data import (
     REGEX_PATTERNS,
     card_mask,
     email_mask,

@@ -11,7 +11,7 @@ from support.cli import qlog
 from support.door import APRIL, MARCH, door_at, release
 from support.warehouses import build_chain
 
-from qlog_assets.ledger_rules import LiveReleaseError
+from qlog_assets.ledger.rules import LiveReleaseError
 
 
 def change(home: Path, old: str, new: str) -> None:

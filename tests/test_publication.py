@@ -14,11 +14,12 @@ import pytest
 from support.door import MARCH, charges, door_at, public_files, release, warehouse_at
 from support.releases import as_table
 
-from qlog_assets.drawing import Drawn, DrawnTable, mechanism
-from qlog_assets.draws import load_draw, store_draw
-from qlog_assets.ledger_chain import SaltedHead
-from qlog_assets.privacy.guarantees import guarantee
-from qlog_assets.publication import Publication, PublicationError, stage, suppress_personal_data, unlike_draw
+from qlog_assets.door.draws import load_draw, store_draw
+from qlog_assets.door.publication import Publication, PublicationError, stage, suppress_personal_data, unlike_draw
+from qlog_assets.ledger.chain import SaltedHead
+from qlog_assets.mechanisms.guarantees import guarantee
+from qlog_assets.mechanisms.mechanism import Drawn, DrawnTable
+from qlog_assets.mechanisms.register import mechanism
 from qlog_assets.report.manifest import load_manifest, verify_files
 
 pytest_plugins = ("support.warehouse_fixtures",)

@@ -28,13 +28,13 @@ from support.instances import AOL_HEADER
 from support.tampering import flip
 from support.warehouses import build_chain
 
-from qlog_assets.chain import Chain
-from qlog_assets.door_inputs import DoorError
-from qlog_assets.drawing import register
-from qlog_assets.engine import Engine
+from qlog_assets.door.inputs import DoorError
 from qlog_assets.ledger import BudgetError, LedgerError, LiveReleaseError, WithdrawnError
+from qlog_assets.mechanisms.register import register
+from qlog_assets.pipeline.chain import Chain
 from qlog_assets.privacy.randomness import SeededRandom
-from qlog_assets.release_audit import audit_warehouse
+from qlog_assets.storage.engine import Engine
+from qlog_assets.verify.audit import audit_warehouse
 
 pytest_plugins = ("support.warehouse_fixtures",)
 

@@ -20,13 +20,13 @@ from support.ledgers import hand_in
 from support.tampering import break_the_cap, edit_json, flip, vouch_for
 from support.warehouses import build_chain
 
-from qlog_assets.audit_lineage import Followed, Lineage
-from qlog_assets.chain import CODE_VERSIONS
-from qlog_assets.drawing import mechanism
 from qlog_assets.ledger import Ledger
-from qlog_assets.ledger_store import EVENTS
-from qlog_assets.release_audit import AuditReport, audit_warehouse
-from qlog_assets.warehouse import Partition
+from qlog_assets.ledger.store import EVENTS
+from qlog_assets.mechanisms.register import mechanism
+from qlog_assets.pipeline.chain import CODE_VERSIONS
+from qlog_assets.storage.partition import Partition
+from qlog_assets.verify.audit import AuditReport, audit_warehouse
+from qlog_assets.verify.lineage import Followed, Lineage
 
 pytest_plugins = ("support.warehouse_fixtures",)
 

@@ -9,12 +9,13 @@ import pytest
 from support.door import MARCH, public_files
 from support.ledgers import held_lock
 
-from qlog_assets.door_inputs import DoorError
+from qlog_assets.door.door import Door
+from qlog_assets.door.inputs import DoorError
 from qlog_assets.ledger import Ledger
-from qlog_assets.release import Door
-from qlog_assets.release_audit import audit_warehouse
-from qlog_assets.settings import Policy, Settings
-from qlog_assets.warehouse import Warehouse
+from qlog_assets.policy import Policy
+from qlog_assets.settings import Settings
+from qlog_assets.storage.warehouse import Warehouse
+from qlog_assets.verify.audit import audit_warehouse
 
 pytest_plugins = ("support.ledger_fixtures", "support.warehouse_fixtures")
 pytestmark = [

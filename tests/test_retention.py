@@ -28,8 +28,8 @@ from support.warehouses import build_chain
 
 from qlog_assets.ledger import Ledger
 from qlog_assets.months import Month
-from qlog_assets.release_audit import audit_warehouse
-from qlog_assets.retention import forget_before
+from qlog_assets.verify.audit import audit_warehouse
+from qlog_assets.verify.retention import forget_before
 
 pytest_plugins = ("support.warehouse_fixtures",)
 

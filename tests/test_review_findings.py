@@ -14,15 +14,16 @@ import pytest
 from support.door import APRIL, MARCH, charges, door_at, release, warehouse_at
 from support.warehouses import build_chain
 
-from qlog_assets.chain import CODE_VERSIONS
-from qlog_assets.door_inputs import DoorError
+from qlog_assets.door.inputs import DoorError
+from qlog_assets.errors import QlogError
 from qlog_assets.ledger import Ledger
-from qlog_assets.ledger_chain import Event, canonical
-from qlog_assets.privacy.errors import QlogError
-from qlog_assets.public_material import earlier_release
-from qlog_assets.release_audit import audit_warehouse
-from qlog_assets.report.tables import QUERIES, in_public_order, write_table
-from qlog_assets.warehouse import canonical_json, file_checksum
+from qlog_assets.ledger.chain import Event, canonical
+from qlog_assets.mechanisms.safelog.tables import QUERIES
+from qlog_assets.pipeline.chain import CODE_VERSIONS
+from qlog_assets.pipeline.public_material import earlier_release
+from qlog_assets.report.tables import in_public_order, write_table
+from qlog_assets.storage.digests import canonical_json, file_checksum
+from qlog_assets.verify.audit import audit_warehouse
 
 
 def forge_table(path: Path) -> None:

@@ -11,10 +11,11 @@ import pytest
 from dagster._core.storage.event_log.sqlite.sqlite_event_log import SqliteEventLogStorage
 from support.door import warehouse_at
 
-from qlog_assets import run_history, runs
-from qlog_assets.privacy.errors import QlogError
+from qlog_assets import run_history
+from qlog_assets.api import runs
+from qlog_assets.api.runs import dagster_instance
+from qlog_assets.errors import QlogError
 from qlog_assets.run_history import OPEN_SHARDS, OpenEventLog, OpenRunStorage, place
-from qlog_assets.runs import dagster_instance
 
 pytestmark = pytest.mark.usefixtures("restored_environment")
 

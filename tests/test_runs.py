@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 from support.door import charges, warehouse_at
 
-from qlog_assets import release
-from qlog_assets.runs import RunFailedError, Work, get_ready, prepare_instance, run_all
+from qlog_assets.api.runs import RunFailedError, Work, get_ready, prepare_instance, run_all
+from qlog_assets.door import door as release
 from qlog_assets.settings import Settings
-from qlog_assets.warehouse import Warehouse
+from qlog_assets.storage.warehouse import Warehouse
 
 MONTHS = ("2006-03", "2006-04")
 

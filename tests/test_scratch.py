@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from support.door import Child, in_child, umask
 
-from qlog_assets import scratch
-from qlog_assets.scratch import BusyError, held, make_private, remove_leftovers, temporary_directory
+from qlog_assets.storage import scratch
+from qlog_assets.storage.scratch import BusyError, held, make_private, remove_leftovers, temporary_directory
 
 
 def _die_with_scratch(folder: Path) -> None:

@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from qlog_assets.errors import ParameterError, QlogError
 from qlog_assets.months import Month
-from qlog_assets.privacy.errors import ParameterError, QlogError
-from qlog_assets.settings import CHECKOUT, Policy, Settings, qualified
+from qlog_assets.policy import Policy, qualified
+from qlog_assets.settings import CHECKOUT, Settings
 
 
 @pytest.fixture

@@ -18,14 +18,16 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from qlog_assets.chain import Chain
-from qlog_assets.engine import Engine
-from qlog_assets.inspection import view_cleaned
+from qlog_assets.mechanisms.safelog.parameters import SafelogParameters
 from qlog_assets.months import Month
-from qlog_assets.privacy.parameters import SafelogParameters
+from qlog_assets.pipeline.chain import Chain
+from qlog_assets.pipeline.inspection import view_cleaned
 from qlog_assets.settings import Settings
 from qlog_assets.sources.normalise import normalise_text, normalise_url
-from qlog_assets.warehouse import Partition, TableFacts, Warehouse, describe, file_checksum
+from qlog_assets.storage.digests import file_checksum
+from qlog_assets.storage.engine import Engine
+from qlog_assets.storage.partition import Partition, TableFacts, describe
+from qlog_assets.storage.warehouse import Warehouse
 
 Row = tuple[str, str, datetime, int | None, str | None]
 Tables = dict[str, set[tuple[str, ...]]]

@@ -5,8 +5,11 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
-from qlog_assets.checks import read_suite, released_frames, run_suite
-from qlog_assets.report.tables import ALL_CLICKS, KEYWORDS, PAIRS, QUERIES, TableLayout, in_public_order
+from qlog_assets.checks.released import released_frames
+from qlog_assets.checks.suites import read_suite, run_suite
+from qlog_assets.mechanisms.safelog.tables import QUERIES
+from qlog_assets.mechanisms.zealous.tables import ALL_CLICKS, KEYWORDS, PAIRS
+from qlog_assets.report.tables import TableLayout, in_public_order
 
 LIMITS = {"threshold": 10, "threshold_outside_pool": 10}
 

@@ -14,16 +14,10 @@ import pytest
 from support.door import Child, in_child, umask, warehouse_at
 from support.tampering import edit_json, flip
 
-from qlog_assets.warehouse import (
-    Partition,
-    Provenance,
-    TableFacts,
-    Warehouse,
-    WarehouseError,
-    describe,
-    file_checksum,
-    write_private,
-)
+from qlog_assets.storage.digests import file_checksum
+from qlog_assets.storage.partition import Partition, Provenance, TableFacts, WarehouseError, describe
+from qlog_assets.storage.private_files import write_private
+from qlog_assets.storage.warehouse import Warehouse
 
 MONTH = "2006-03"
 

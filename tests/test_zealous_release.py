@@ -71,7 +71,7 @@ def test_the_door_refuses_items_chosen_with_another_limit(zealous: Path) -> None
     """A partition shaped by one limit is never priced by another."""
     from support.door import door_at
 
-    from qlog_assets.door_inputs import DoorError
+    from qlog_assets.door.inputs import DoorError
     from qlog_assets.months import Month
 
     door = door_at(zealous, {"zealous.items_per_user": "2", "zealous.epsilon": "40", "zealous.delta": "1e-3"})
@@ -87,7 +87,7 @@ def test_the_door_refuses_the_baselines(ingested: Path, name: str) -> None:
 def test_the_door_refuses_the_paper_and_a_policy_cannot_ask_for_it(zealous: Path) -> None:
     from support.door import door_at
 
-    from qlog_assets.door_inputs import DoorError
+    from qlog_assets.door.inputs import DoorError
     from qlog_assets.months import Month
 
     refusal = qlog(zealous, "release", "zealous", "--month", MARCH, "--set", "variant=paper", "--json").refusal
@@ -98,8 +98,8 @@ def test_the_door_refuses_the_paper_and_a_policy_cannot_ask_for_it(zealous: Path
 
 
 def test_an_ambiguous_setting_asks_which(ingested: Path) -> None:
-    from qlog_assets.privacy.errors import ParameterError
-    from qlog_assets.settings import Policy
+    from qlog_assets.errors import ParameterError
+    from qlog_assets.policy import Policy
 
     with pytest.raises(ParameterError, match=r"safelog\.delta or zealous\.delta"):
         Policy().with_settings({"delta": "0.1"})

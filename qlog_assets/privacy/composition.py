@@ -19,7 +19,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from qlog_assets.privacy.errors import ParameterError
+from qlog_assets.errors import ParameterError
 
 WIDEST_LATTICE = 1 << 17
 """Most points of the loss lattice kept exactly; beyond it losses are rounded up to a grid of this many points."""

@@ -36,7 +36,7 @@ from typing import Any, Literal, TypeVar
 import numpy as np
 from mpmath.ctx_mp import MPContext
 
-from qlog_assets.privacy.errors import ParameterError
+from qlog_assets.errors import ParameterError
 from qlog_assets.privacy.histogram import check_positive, checked_delta
 from qlog_assets.privacy.parameters import exact
 

@@ -22,7 +22,7 @@ import numpy as np
 from mpmath.ctx_iv import MPIntervalContext, ivmpf
 from mpmath.libmp import round_ceiling, to_int
 
-from qlog_assets.privacy.errors import ParameterError
+from qlog_assets.errors import ParameterError
 from qlog_assets.privacy.noise import as_scale, discrete_laplace
 from qlog_assets.privacy.randomness import RandomSource
 from qlog_assets.privacy.zero_domain import draw_zero_cells

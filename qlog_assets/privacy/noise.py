@@ -18,10 +18,8 @@ from math import isqrt
 
 import numpy as np
 
-from qlog_assets.privacy.errors import ParameterError
-from qlog_assets.privacy.parameters import exact
-from qlog_assets.privacy.randomness import RandomSource
-from qlog_assets.privacy.tables import (
+from qlog_assets.errors import ParameterError
+from qlog_assets.privacy.noise_tables import (
     CHUNK,
     CoinTable,
     InverseTable,
@@ -31,6 +29,8 @@ from qlog_assets.privacy.tables import (
     geometric_law,
     two_sided_law,
 )
+from qlog_assets.privacy.parameters import exact
+from qlog_assets.privacy.randomness import RandomSource
 
 SMALLEST_SCALE, LARGEST_SCALE = Fraction(1, 10**6), Fraction(10**9)
 # One table serves scales up to this; its coarse cells then settle six draws in seven, and it is built in a third of a

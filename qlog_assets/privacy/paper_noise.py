@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from qlog_assets.privacy.errors import ParameterError
+from qlog_assets.errors import ParameterError
 from qlog_assets.privacy.randomness import RandomSource
 
 

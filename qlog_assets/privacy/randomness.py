@@ -16,7 +16,7 @@ from typing import ClassVar, NoReturn
 import numpy as np
 from cryptography.hazmat.primitives.ciphers import Cipher, CipherContext, algorithms, modes
 
-from qlog_assets.privacy.errors import ParameterError
+from qlog_assets.errors import ParameterError
 
 KEY_BYTES = 32
 # A counter-mode keystream of n blocks differs from random bits with advantage at most n²/2**129: 2**22 blocks a key

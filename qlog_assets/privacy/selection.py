@@ -17,8 +17,7 @@ from functools import lru_cache
 import numpy as np
 from mpmath.ctx_iv import MPIntervalContext
 
-from qlog_assets.privacy.errors import ParameterError
-from qlog_assets.privacy.exact import divide, exp_bracket
+from qlog_assets.errors import ParameterError
 from qlog_assets.privacy.gaussian import (
     COUNT_UNIT,
     CountPlan,
@@ -27,11 +26,12 @@ from qlog_assets.privacy.gaussian import (
     plan_counts,
     whole_users,
 )
-from qlog_assets.privacy.guarantees.statement import PrivacyLoss
+from qlog_assets.privacy.guarantee import PrivacyLoss
 from qlog_assets.privacy.histogram import FIRST_PRECISION, ceilings, check_positive, shifted_counts
 from qlog_assets.privacy.noise import discrete_gaussian, discrete_laplace
+from qlog_assets.privacy.noise_tables import GUARD_BITS, Brackets, InverseTable, Law, outwards
+from qlog_assets.privacy.numbers import divide, exp_bracket
 from qlog_assets.privacy.randomness import RandomSource
-from qlog_assets.privacy.tables import GUARD_BITS, Brackets, InverseTable, Law, outwards
 
 LARGEST_ITEM_EPSILON = 50
 MOST_GAUSSIAN_USERS = 1 << 50

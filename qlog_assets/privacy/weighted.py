@@ -22,7 +22,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from qlog_assets.privacy.errors import ParameterError
+from qlog_assets.errors import ParameterError
 from qlog_assets.privacy.gaussian import (
     COUNT_UNIT,
     WHOLE,
@@ -34,7 +34,7 @@ from qlog_assets.privacy.gaussian import (
     plan_set_counts,
     plan_weighted,
 )
-from qlog_assets.privacy.guarantees.statement import PrivacyLoss
+from qlog_assets.privacy.guarantee import PrivacyLoss
 from qlog_assets.privacy.noise import discrete_gaussian
 from qlog_assets.privacy.randomness import RandomSource
 from qlog_assets.privacy.selection import Selected

@@ -12,11 +12,11 @@ from functools import partial
 
 import numpy as np
 
-from qlog_assets.privacy.errors import ParameterError
-from qlog_assets.privacy.exact import binomial, laplace_survival
+from qlog_assets.errors import ParameterError
 from qlog_assets.privacy.noise import checked_scale, discrete_laplace, discrete_laplace_tail
+from qlog_assets.privacy.noise_tables import CHUNK
+from qlog_assets.privacy.numbers import binomial, laplace_survival
 from qlog_assets.privacy.randomness import RandomSource
-from qlog_assets.privacy.tables import CHUNK
 
 LARGEST_DOMAIN = 10**12
 # What a release may hold: 16 bytes a cell, so 3.2 GB. A domain that would print more needs a higher threshold.

@@ -17,7 +17,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from qlog_assets.report.accounts import Account, account
+from qlog_assets.report.account import Account
+from qlog_assets.report.accounts import account
 from qlog_assets.report.plots import distribution
 from qlog_assets.report.tables import CSV_NOTE, PublishedFile, published
 

@@ -13,19 +13,13 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+from qlog_assets.errors import QlogError
+from qlog_assets.mechanisms.crowd.guarantee import artifact_threshold, user_threshold
+from qlog_assets.mechanisms.guarantees import guarantee, mechanisms, parameter_model, variants
+from qlog_assets.mechanisms.sanitized.guarantee import largest_output, user_budget
 from qlog_assets.privacy.composition import Noise, geometric_epsilon, pure_epsilon, pure_rho, zcdp_epsilon
-from qlog_assets.privacy.errors import QlogError
-from qlog_assets.privacy.guarantees import (
-    Guarantee,
-    PrivacyLoss,
-    guarantee,
-    mechanisms,
-    parameter_model,
-    variants,
-)
-from qlog_assets.privacy.guarantees.crowd import artifact_threshold, user_threshold
-from qlog_assets.privacy.guarantees.sanitized import largest_output, user_budget
-from qlog_assets.privacy.parameters_others import AOL_USERS
+from qlog_assets.privacy.guarantee import Guarantee, PrivacyLoss
+from qlog_assets.privacy.parameters import AOL_USERS
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "guarantees.md"
 

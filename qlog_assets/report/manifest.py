@@ -18,11 +18,11 @@ from pathlib import Path
 from typing import Any
 
 from qlog_assets import __version__
-from qlog_assets.privacy.errors import QlogError
-from qlog_assets.privacy.guarantees import Guarantee
+from qlog_assets.errors import QlogError
+from qlog_assets.privacy.guarantee import Guarantee
 from qlog_assets.privacy.parameters import decimal_text
 from qlog_assets.report.tables import PublishedFile, TableLayout, published
-from qlog_assets.warehouse import canonical_json
+from qlog_assets.storage.digests import canonical_json
 
 MANIFEST_VERSION = 1
 MANIFEST_NAME = "manifest.json"

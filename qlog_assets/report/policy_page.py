@@ -9,8 +9,9 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from qlog_assets.policy import Policy
 from qlog_assets.privacy.parameters import Parameters
-from qlog_assets.settings import Policy, Settings
+from qlog_assets.settings import Settings
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "policy.md"
 

@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 
-from qlog_assets.privacy.errors import QlogError
+from qlog_assets.errors import QlogError
 
 # A spreadsheet takes a cell that starts with one of these for a formula and runs it. The apostrophe is among them so
 # that the rule can be undone: a reader drops the first apostrophe of a cell that has one, and has the text back.
@@ -76,48 +76,6 @@ class PublishedFile:
 
 _USERS = "Noisy number of different users who {} that month, within the limits on what one user adds."
 _QUERY = "A search query, normalised: Unicode NFKC, case folded, single spaces."
-
-QUERIES = TableLayout(
-    "queries",
-    (
-        Column("query", "text", _QUERY),
-        Column("users", "integer", _USERS.format("typed the query")),
-    ),
-)
-CLICKS = TableLayout(
-    "clicks",
-    (
-        Column("query", "text", "A query of the table of queries."),
-        Column("url", "text", "The address that was clicked among the results of the query."),
-        Column("users", "integer", _USERS.format("clicked the address after the query")),
-    ),
-)
-TRANSITIONS = TableLayout(
-    "transitions",
-    (
-        Column("query", "text", "A query of the table of queries."),
-        Column("next_query", "text", "The query that followed it in the same session; another one of the same table."),
-        Column("users", "integer", _USERS.format("typed the second query right after the first")),
-    ),
-)
-LAYOUTS = {layout.name: layout for layout in (QUERIES, CLICKS, TRANSITIONS)}
-KEYWORDS = TableLayout(
-    "keywords",
-    (
-        Column("keyword", "text", "A word of a search query, normalised like the query."),
-        Column("users", "integer", _USERS.format("typed a query with the word")),
-    ),
-)
-PAIRS = TableLayout(
-    "pairs",
-    (
-        Column("query", "text", _QUERY),
-        Column("next_query", "text", "Another query, which followed it in the same session."),
-        Column("users", "integer", _USERS.format("typed the second query right after the first")),
-    ),
-)
-ALL_CLICKS = TableLayout("clicks", (Column("query", "text", _QUERY), *CLICKS.columns[1:]))
-"""Clicks of any query, whether a table of queries holds it or not."""
 
 
 def in_public_order(table: pa.Table, layout: TableLayout) -> pa.Table:

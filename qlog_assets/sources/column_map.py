@@ -12,7 +12,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
-from qlog_assets.privacy.errors import ParameterError, QlogError
+from qlog_assets.errors import ParameterError, QlogError
 from qlog_assets.privacy.parameters import Parameters
 
 Column = Annotated[int, Field(ge=1, le=10_000)] | Annotated[str, Field(min_length=1)]

@@ -18,7 +18,7 @@ from functools import cache
 import duckdb
 import pyarrow as pa
 
-from qlog_assets.resources import resource_dir
+from qlog_assets.settings import resource_dir
 
 WHITESPACE = (
     "\t\n\v\f\r\x1c\x1d\x1e\x1f \x85\xa0\u1680"

@@ -17,7 +17,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from qlog_assets.privacy.errors import QlogError
+from qlog_assets.errors import QlogError
 
 DEFAULT_FILES = ("unigrams.txt", "bigrams.txt")
 DEFAULT_DESCRIPTION = (

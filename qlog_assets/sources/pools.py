@@ -25,10 +25,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pydantic import Field, model_validator
 
+from qlog_assets.errors import QlogError
 from qlog_assets.months import Month
-from qlog_assets.privacy.errors import QlogError
 from qlog_assets.privacy.parameters import Exact, Parameters
-from qlog_assets.scratch import temporary_directory
 from qlog_assets.sources.normalise import normalise_text, normalise_url
 from qlog_assets.sources.pool_files import (
     DEFAULT_DESCRIPTION,
@@ -40,6 +39,7 @@ from qlog_assets.sources.pool_files import (
     read_ngrams,
     read_released,
 )
+from qlog_assets.storage.scratch import temporary_directory
 
 LOADER_VERSION = 2
 """Raise it when the same file would give another pool, or other facts about it."""

@@ -16,9 +16,8 @@ from pathlib import Path
 import duckdb
 import pyarrow as pa
 
-from qlog_assets.engine import PARQUET, quoting_no_value
+from qlog_assets.errors import QlogError
 from qlog_assets.months import Month
-from qlog_assets.privacy.errors import QlogError
 from qlog_assets.sources.column_map import KNOWN_FORMATS, TIME_FORMATS, Column, ColumnMap
 from qlog_assets.sources.readers_lines import (
     BLOCK_BYTES,
@@ -30,6 +29,7 @@ from qlog_assets.sources.readers_lines import (
 from qlog_assets.sources.readers_parquet import BATCH_ROWS, ParquetLog, is_parquet
 from qlog_assets.sources.readers_quoted import RECORD_SCHEMA, record_batches, split_record
 from qlog_assets.sources.readers_sql import classified_rows, literal, named_fields, named_parquet
+from qlog_assets.storage.engine import PARQUET, quoting_no_value
 
 FORMATS = (*KNOWN_FORMATS, "table")
 ROUND_BYTES = 256 << 20

@@ -18,7 +18,7 @@ from typing import BinaryIO
 import numpy as np
 import pyarrow as pa
 
-from qlog_assets.privacy.errors import QlogError
+from qlog_assets.errors import QlogError
 
 BLOCK_BYTES = 4 << 20
 """Read at a time. Blocks of 32 MB cost five times the processor time: they are too large for the allocator to reuse."""

@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from qlog_assets.privacy.errors import QlogError
+from qlog_assets.errors import QlogError
 from qlog_assets.sources.column_map import Column, ColumnMap
 from qlog_assets.sources.readers_lines import Fault
 

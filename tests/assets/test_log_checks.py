@@ -13,7 +13,8 @@ from support.instances import MONTHS, PRIVATE_QUERY, load_definitions
 
 from qlog_assets.ledger import Ledger
 from qlog_assets.settings import Settings
-from qlog_assets.warehouse import Warehouse, file_checksum
+from qlog_assets.storage.digests import file_checksum
+from qlog_assets.storage.warehouse import Warehouse
 
 MARCH = MONTHS[0]
 SECRET = PRIVATE_QUERY.format(17)

@@ -10,10 +10,10 @@ import dagster as dg
 import duckdb
 import pytest
 
-from qlog_assets.assets.resources import PolicyResource, WarehouseResource, month_partitions
+from qlog_assets.errors import ParameterError
 from qlog_assets.months import Month
-from qlog_assets.privacy.errors import ParameterError
-from qlog_assets.settings import Policy
+from qlog_assets.orchestration.resources import PolicyResource, WarehouseResource, month_partitions
+from qlog_assets.policy import Policy
 
 POLICY = Policy.model_validate(
     {

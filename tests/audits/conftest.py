@@ -8,8 +8,8 @@ from functools import cache
 
 import pytest
 
-from qlog_assets.privacy.audit import AuditResult
-from qlog_assets.privacy.auditing import run
+from qlog_assets.attacks.auditor import AuditResult
+from qlog_assets.mechanisms.attacking import run
 from qlog_assets.privacy.randomness import SeededRandom
 
 Finding = Callable[[str], AuditResult]

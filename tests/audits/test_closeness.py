@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 import pytest
 
-from qlog_assets.privacy.audit import AuditResult, Claim
+from qlog_assets.attacks.auditor import AuditResult, Claim
 
 Finding = Callable[[str], AuditResult]
 

@@ -10,9 +10,9 @@ from collections.abc import Callable
 
 import pytest
 
-from qlog_assets.privacy.audit import AuditResult
-from qlog_assets.privacy.auditing import AUDITS, MECHANISMS, run, run_audits
-from qlog_assets.privacy.errors import ParameterError
+from qlog_assets.attacks.auditor import AuditResult
+from qlog_assets.errors import ParameterError
+from qlog_assets.mechanisms.attacking import AUDITS, MECHANISMS, run, run_audits
 from qlog_assets.privacy.randomness import SecureRandom, SeededRandom
 
 

@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 from benchmarks.measuring import BenchmarkError, last_object, measure
 from benchmarks.suite import LIBRARIES, Plan, run_plan
 from benchmarks.telling import draw_growth, tables, verdicts
-from qlog_assets.cli import app
+from qlog_assets.cli.app import app
 
 HOLD = "x = bytearray(64 << 20); x[::4096] = b'1' * len(x[::4096]); import time; time.sleep(0.7)"
 

@@ -9,14 +9,18 @@ import pytest
 
 from benchmarks.floor import TABLES, run_floor, stages
 from benchmarks.skewed import SHAPES, write_skewed_log
-from qlog_assets.chain import SESSION_GAP_MINUTES, Chain
-from qlog_assets.engine import Engine
-from qlog_assets.ingest import assemble_raw_log, batch_of, ingest_batch, land
-from qlog_assets.inspection import inspect_capped_log
+from qlog_assets.mechanisms.safelog.stages import inspect_capped_log
 from qlog_assets.months import Month, months_between
-from qlog_assets.settings import Policy, Settings
-from qlog_assets.sources.synthetic import write_log
-from qlog_assets.warehouse import Partition, Warehouse
+from qlog_assets.pipeline.batches import ingest_batch
+from qlog_assets.pipeline.chain import SESSION_GAP_MINUTES, Chain
+from qlog_assets.pipeline.landing import batch_of, land
+from qlog_assets.pipeline.raw_log import assemble_raw_log
+from qlog_assets.policy import Policy
+from qlog_assets.settings import Settings
+from qlog_assets.storage.engine import Engine
+from qlog_assets.storage.partition import Partition
+from qlog_assets.storage.warehouse import Warehouse
+from qlog_assets.synthetic import write_log
 
 ROWS = 10_000
 MONTHS = months_between(Month("2006-03"), Month("2006-05"))

@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 from support.cli import Answer, qlog
 
-from qlog_assets.sources.synthetic import plant
+from qlog_assets.synthetic import plant
 
 ROWS = 12_000
 MONTH = "2006-03"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from qlog_assets.evaluation import caching, frequent, substitution
+from qlog_assets.studies.measures import caching, frequent, substitution
 
 TRUTH = frequent.Truth(users=np.array([100, 60, 52, 48, 5]), events=np.array([500, 100, 100, 200, 100]))
 

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from support.cli import qlog
 
-from qlog_assets.evaluation import planner
-from qlog_assets.privacy.parameters_others import ZealousParameters
+from qlog_assets.mechanisms.zealous.parameters import ZealousParameters
+from qlog_assets.studies.simulation import planner
 
 
 def test_the_best_setting_has_good_counts_and_most_items(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -15,8 +15,8 @@ import pytest
 from support.door import MARCH, charges, in_child, materialize, public_files, warehouse_at
 from support.tampering import break_the_cap
 
-from qlog_assets.release_audit import audit_warehouse
-from qlog_assets.runs import dagster_instance
+from qlog_assets.api.runs import dagster_instance
+from qlog_assets.verify.audit import audit_warehouse
 
 pytest_plugins = ("support.warehouse_fixtures",)
 pytestmark = pytest.mark.faults

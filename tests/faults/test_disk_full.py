@@ -13,8 +13,8 @@ import pytest
 from support.cli import qlog
 from support.door import MARCH, REFUSED, charges, in_child, leftovers, public_files, release, released_id, warehouse_at
 
-from qlog_assets import release as door_module
-from qlog_assets.release_audit import audit_warehouse
+from qlog_assets.door import door as door_module
+from qlog_assets.verify.audit import audit_warehouse
 
 pytest_plugins = ("support.warehouse_fixtures",)
 pytestmark = pytest.mark.faults

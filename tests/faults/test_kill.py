@@ -23,10 +23,10 @@ from support.door import (
     warehouse_at,
 )
 
+from qlog_assets.door.door import DRAW_POINTS, PUBLISH_POINTS, WITHDRAW_POINTS
 from qlog_assets.months import Month
-from qlog_assets.release import DRAW_POINTS, PUBLISH_POINTS, WITHDRAW_POINTS
-from qlog_assets.release_audit import audit_warehouse
-from qlog_assets.retention import FORGET_POINTS, forget_before
+from qlog_assets.verify.audit import audit_warehouse
+from qlog_assets.verify.retention import FORGET_POINTS, forget_before
 
 pytest_plugins = ("support.warehouse_fixtures",)
 pytestmark = pytest.mark.faults

@@ -22,8 +22,8 @@ from support.door import (
 )
 from support.warehouses import build_chain
 
-from qlog_assets import scratch
-from qlog_assets.release_audit import audit_warehouse
+from qlog_assets.storage import scratch
+from qlog_assets.verify.audit import audit_warehouse
 
 pytest_plugins = ("support.warehouse_fixtures",)
 pytestmark = pytest.mark.faults

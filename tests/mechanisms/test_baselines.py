@@ -7,10 +7,11 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from qlog_assets.mechanisms import baselines, zealous
-from qlog_assets.mechanisms.counts import count_users
-from qlog_assets.privacy.audit import FALSE_ALARM, epsilon_lower_bound
+from qlog_assets.attacks.auditor import FALSE_ALARM, epsilon_lower_bound
+from qlog_assets.mechanisms.baselines.paper import paper as baselines
+from qlog_assets.mechanisms.zealous.noise import noise as zealous
 from qlog_assets.privacy.histogram import stability_threshold
+from qlog_assets.privacy.limits import count_users
 from qlog_assets.privacy.randomness import SeededRandom
 
 USERS, ITEMS = np.array([0, 0, 0, 1, 2]), np.array([0, 0, 1, 0, 1])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from qlog_assets.mechanisms import counts
+from qlog_assets.privacy import limits as counts
 
 
 def random_rows(seed: int, users: int = 40, items: int = 12, rows: int = 400) -> tuple[np.ndarray, np.ndarray]:

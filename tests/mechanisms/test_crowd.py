@@ -6,9 +6,9 @@ from fractions import Fraction
 
 import numpy as np
 
-from qlog_assets.mechanisms import crowd
-from qlog_assets.mechanisms.counts import count_events, count_users, last_distinct
-from qlog_assets.privacy.audit import sensitivity
+from qlog_assets.attacks.auditor import sensitivity
+from qlog_assets.mechanisms.crowd.paper import paper as crowd
+from qlog_assets.privacy.limits import count_events, count_users, last_distinct
 from qlog_assets.privacy.randomness import SeededRandom
 
 # (user, artifact, spelling): artifact 0 is sent by three users, five times; 1 by one user three times; 2 once.

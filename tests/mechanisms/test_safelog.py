@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from qlog_assets.drawing.safelog import parameters
-from qlog_assets.mechanisms import safelog
-from qlog_assets.privacy.errors import ParameterError
-from qlog_assets.privacy.guarantees import guarantee
-from qlog_assets.privacy.parameters import SafelogParameters
+from qlog_assets.errors import ParameterError
+from qlog_assets.mechanisms.guarantees import guarantee
+from qlog_assets.mechanisms.safelog.draw import parameters
+from qlog_assets.mechanisms.safelog.noise import noise as safelog
+from qlog_assets.mechanisms.safelog.parameters import SafelogParameters
+from qlog_assets.policy import Policy
 from qlog_assets.privacy.randomness import SeededRandom
-from qlog_assets.settings import Policy
 
 NOBODY = np.empty(0, dtype=np.int64)
 

@@ -10,9 +10,10 @@ import pytest
 from scipy.sparse import csr_array
 from scipy.stats import chisquare
 
-from qlog_assets.mechanisms import sanitized, synthetic
-from qlog_assets.privacy.errors import ParameterError
-from qlog_assets.privacy.guarantees.sanitized import user_budget
+from qlog_assets.errors import ParameterError
+from qlog_assets.mechanisms.sanitized.guarantee import user_budget
+from qlog_assets.mechanisms.sanitized.paper import noise as synthetic
+from qlog_assets.mechanisms.sanitized.paper import paper as sanitized
 from qlog_assets.privacy.histogram import Released
 from qlog_assets.privacy.randomness import SeededRandom
 

@@ -11,11 +11,12 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from qlog_assets.engine import Engine
-from qlog_assets.inspection import ITEM_KINDS, view_searches
+from qlog_assets.mechanisms.zealous.stages import ITEM_KINDS
+from qlog_assets.pipeline.inspection import view_searches
 from qlog_assets.privacy.gaussian import COUNT_UNIT, WEIGHT_UNIT, gaussian_budget, plan_weighted
 from qlog_assets.privacy.parameters import exact
 from qlog_assets.privacy.weighted import Contributions, exact_sums, shrunk_weights
+from qlog_assets.storage.engine import Engine
 
 START = datetime(2006, 3, 1)
 WORDS = ("cats", "dogs", "fish", "größe", "a|b", "=cmd", "weather")
@@ -125,7 +126,7 @@ def sums_of(pairs: np.ndarray, weights: tuple[int, ...] | None, size: int) -> np
 
 
 def test_every_statement_of_the_mechanism_is_among_its_sources() -> None:
-    from qlog_assets.drawing import mechanism
+    from qlog_assets.mechanisms.register import mechanism
 
     for source in mechanism("zealous").sources:
         assert (Path(__file__).parents[2] / source).is_file()

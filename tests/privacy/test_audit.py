@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy.stats import binom, binomtest
 
-from qlog_assets.privacy import audit
+from qlog_assets.attacks import auditor as audit
 from qlog_assets.privacy.noise import discrete_laplace
 from qlog_assets.privacy.randomness import RandomSource, SeededRandom
 

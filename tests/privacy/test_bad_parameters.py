@@ -8,16 +8,15 @@ from typing import Any
 
 import pytest
 
-from qlog_assets.privacy.errors import ParameterError
-from qlog_assets.privacy.guarantees import guarantee, mechanisms, parameter_model
-from qlog_assets.privacy.guarantees.statement import PrivacyLoss
-from qlog_assets.privacy.parameters import Parameters, SafelogParameters
-from qlog_assets.privacy.parameters_others import (
-    CrowdParameters,
-    SanitizedParameters,
-    SessionParameters,
-    ZealousParameters,
-)
+from qlog_assets.errors import ParameterError
+from qlog_assets.mechanisms.crowd.parameters import CrowdParameters
+from qlog_assets.mechanisms.guarantees import guarantee, mechanisms, parameter_model
+from qlog_assets.mechanisms.safelog.parameters import SafelogParameters
+from qlog_assets.mechanisms.sanitized.parameters import SanitizedParameters
+from qlog_assets.mechanisms.sessions.parameters import SessionParameters
+from qlog_assets.mechanisms.zealous.parameters import ZealousParameters
+from qlog_assets.privacy.guarantee import PrivacyLoss
+from qlog_assets.privacy.parameters import Parameters
 
 BAD_SCALE = [0, -1, "0", "NaN", "Infinity", "-3", 0.5, math.nan, "ten", 10**7]
 BAD_DELTA = [1, "1", "1.5", -1, "NaN", 0.1]

@@ -11,6 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from qlog_assets.errors import ParameterError
+from qlog_assets.mechanisms.guarantees import guarantee, mechanisms, parameter_model, variants
 from qlog_assets.privacy.composition import (
     WIDEST_LATTICE,
     Noise,
@@ -25,8 +27,6 @@ from qlog_assets.privacy.composition import (
     zcdp_epsilon,
     zcdp_rho,
 )
-from qlog_assets.privacy.errors import ParameterError
-from qlog_assets.privacy.guarantees import guarantee, mechanisms, parameter_model, variants
 
 SCALES = st.fractions(min_value=Fraction(1, 2), max_value=40, max_denominator=20)
 NOISES = st.lists(st.builds(Noise, st.integers(0, 8), SCALES), min_size=1, max_size=3)

@@ -18,8 +18,8 @@ from hypothesis import strategies as st
 from scipy import stats
 from support.reference_laws import FALSE_ALARM, laplace_cdf, real
 
-from qlog_assets.privacy.errors import ParameterError
-from qlog_assets.privacy.exact import binomial, exp_bracket, laplace_survival, laplace_threshold
+from qlog_assets.errors import ParameterError
+from qlog_assets.privacy.numbers import binomial, exp_bracket, laplace_survival, laplace_threshold
 from qlog_assets.privacy.randomness import RandomSource, SeededRandom
 
 scales = st.fractions(min_value=Fraction(1, 1000), max_value=10**6, max_denominator=1000)

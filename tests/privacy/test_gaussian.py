@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from mpmath import mp
 from scipy.stats import norm
 
+from qlog_assets.errors import ParameterError
 from qlog_assets.privacy.composition import zcdp_rho
-from qlog_assets.privacy.errors import ParameterError
 from qlog_assets.privacy.gaussian import (
     COUNT_UNIT,
     WEIGHT_UNIT,

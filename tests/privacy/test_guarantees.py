@@ -10,15 +10,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from qlog_assets.mechanisms.guarantees import guarantee, mechanisms, parameter_model, variants
+from qlog_assets.mechanisms.safelog.parameters import SafelogParameters
+from qlog_assets.mechanisms.sessions.parameters import SessionParameters
+from qlog_assets.mechanisms.zealous.parameters import ZealousParameters
 from qlog_assets.privacy.gaussian import gaussian_budget
-from qlog_assets.privacy.guarantees import Guarantee, guarantee, mechanisms, parameter_model, variants
-from qlog_assets.privacy.guarantees.korolova import turning_point
-from qlog_assets.privacy.guarantees.statement import PrivacyLoss, printed
-from qlog_assets.privacy.parameters import SafelogParameters
-from qlog_assets.privacy.parameters_others import (
-    SessionParameters,
-    ZealousParameters,
-)
+from qlog_assets.privacy.guarantee import Guarantee, PrivacyLoss, printed
+from qlog_assets.privacy.korolova import turning_point
 
 ALL = [(mechanism, variant) for mechanism in mechanisms() for variant in variants(mechanism)]
 PUBLISHABLE = {("safelog", "sound"), ("zealous", "sound"), ("zealous", "modern"), ("sessions", "sound")} | {

@@ -11,14 +11,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binom, chi2_contingency
 
-from qlog_assets.privacy.errors import ParameterError
-from qlog_assets.privacy.exact import laplace_threshold
+from qlog_assets.errors import ParameterError
 from qlog_assets.privacy.histogram import (
     hybrid_histogram,
     public_histogram,
     stability_histogram,
     stability_threshold,
 )
+from qlog_assets.privacy.numbers import laplace_threshold
 from qlog_assets.privacy.randomness import RandomSource, SeededRandom
 
 SCALES = st.fractions(min_value=Fraction(1, 4), max_value=60, max_denominator=40)

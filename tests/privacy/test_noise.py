@@ -24,8 +24,8 @@ from support.reference_laws import (
     reference_laplace,
 )
 
+from qlog_assets.errors import ParameterError
 from qlog_assets.privacy import noise
-from qlog_assets.privacy.errors import ParameterError
 from qlog_assets.privacy.noise import as_scale, discrete_gaussian, discrete_laplace, discrete_laplace_tail, geometric
 from qlog_assets.privacy.paper_noise import continuous_laplace
 from qlog_assets.privacy.randomness import SecureRandom, SeededRandom

@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from qlog_assets.privacy.errors import ParameterError
-from qlog_assets.privacy.parameters import SafelogParameters, decimal_text, exact
+from qlog_assets.errors import ParameterError
+from qlog_assets.mechanisms.safelog.parameters import SafelogParameters
+from qlog_assets.privacy.parameters import decimal_text, exact
 
 RATIONALS = st.builds(
     lambda numerator, twos, fives: Fraction(numerator, 2**twos * 5**fives),

@@ -10,29 +10,27 @@ from fractions import Fraction
 
 import pytest
 
-from qlog_assets.privacy.guarantees import guarantee
-from qlog_assets.privacy.guarantees.crowd import artifact_threshold, largest_allowed, user_threshold
-from qlog_assets.privacy.guarantees.korolova import (
-    log_selection_ratio,
-    log_tight_selection_ratio,
-    selection_delta,
-    tight_selection_delta,
-    turning_point,
-)
-from qlog_assets.privacy.guarantees.sanitized import largest_output, least_delta, user_budget
-from qlog_assets.privacy.guarantees.zealous import (
+from qlog_assets.mechanisms.crowd.guarantee import artifact_threshold, largest_allowed, user_threshold
+from qlog_assets.mechanisms.crowd.parameters import CrowdParameters
+from qlog_assets.mechanisms.guarantees import guarantee
+from qlog_assets.mechanisms.safelog.parameters import SafelogParameters
+from qlog_assets.mechanisms.sanitized.guarantee import largest_output, least_delta, user_budget
+from qlog_assets.mechanisms.sanitized.parameters import SanitizedParameters
+from qlog_assets.mechanisms.sessions.parameters import SessionParameters
+from qlog_assets.mechanisms.zealous.guarantee import (
     approximate_threshold,
     korolova_threshold,
     probabilistic_scale,
     probabilistic_threshold,
 )
+from qlog_assets.mechanisms.zealous.parameters import ZealousParameters
 from qlog_assets.privacy.histogram import stability_threshold
-from qlog_assets.privacy.parameters import SafelogParameters
-from qlog_assets.privacy.parameters_others import (
-    CrowdParameters,
-    SanitizedParameters,
-    SessionParameters,
-    ZealousParameters,
+from qlog_assets.privacy.korolova import (
+    log_selection_ratio,
+    log_tight_selection_ratio,
+    selection_delta,
+    tight_selection_delta,
+    turning_point,
 )
 
 AOL_USERS = 657_426

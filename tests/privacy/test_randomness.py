@@ -18,8 +18,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from qlog_assets.errors import ParameterError
 from qlog_assets.privacy import randomness
-from qlog_assets.privacy.errors import ParameterError
 from qlog_assets.privacy.randomness import BYTES_PER_KEY, RandomSource, SecureRandom, SeededRandom
 
 FALSE_ALARM = 1e-6

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from mpmath import mp
 from scipy.stats import binom
 
-from qlog_assets.privacy.errors import ParameterError
+from qlog_assets.errors import ParameterError
 from qlog_assets.privacy.gaussian import COUNT_UNIT, CountPlan, gaussian_budget, new_item_threshold, plan_counts
 from qlog_assets.privacy.randomness import RandomSource, SeededRandom
 from qlog_assets.privacy.selection import (

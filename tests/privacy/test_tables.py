@@ -15,8 +15,7 @@ import pytest
 from scipy import stats
 from support.reference_laws import DIGITS, FALSE_ALARM, assert_fits, gaussian_cdf, geometric_cdf, laplace_cdf, real
 
-from qlog_assets.privacy.randomness import RandomSource, SeededRandom
-from qlog_assets.privacy.tables import (
+from qlog_assets.privacy.noise_tables import (
     CoinTable,
     InverseTable,
     digit_law,
@@ -24,6 +23,7 @@ from qlog_assets.privacy.tables import (
     geometric_law,
     two_sided_law,
 )
+from qlog_assets.privacy.randomness import RandomSource, SeededRandom
 
 BLOCKS = laplace_cdf(Fraction(50))
 # Cached, because the small tables below ask for the same brackets thousands of times.

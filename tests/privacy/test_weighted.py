@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binom, chisquare
 
-from qlog_assets.privacy.errors import ParameterError
+from qlog_assets.errors import ParameterError
 from qlog_assets.privacy.gaussian import (
     COUNT_UNIT,
     WEIGHT_UNIT,

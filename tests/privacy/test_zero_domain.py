@@ -15,10 +15,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
+from qlog_assets.errors import ParameterError
 from qlog_assets.privacy import zero_domain
-from qlog_assets.privacy.errors import ParameterError
-from qlog_assets.privacy.exact import laplace_survival
 from qlog_assets.privacy.noise import discrete_laplace
+from qlog_assets.privacy.numbers import laplace_survival
 from qlog_assets.privacy.randomness import SeededRandom
 from qlog_assets.privacy.zero_domain import decode_pairs, draw_zero_cells, encode_pairs
 

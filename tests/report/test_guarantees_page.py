@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from qlog_assets.privacy.guarantees import mechanisms, parameter_model, variants
+from qlog_assets.mechanisms.guarantees import mechanisms, parameter_model, variants
 from qlog_assets.report import guarantees_page
 
 

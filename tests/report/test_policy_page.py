@@ -5,8 +5,8 @@ from __future__ import annotations
 import tomllib
 from decimal import Decimal
 
+from qlog_assets.policy import Policy
 from qlog_assets.report import policy_page
-from qlog_assets.settings import Policy
 
 
 def test_the_page_in_the_repository_is_current() -> None:

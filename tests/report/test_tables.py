@@ -13,11 +13,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from qlog_assets.mechanisms.safelog.tables import CLICKS, QUERIES, TRANSITIONS
 from qlog_assets.report.tables import (
-    CLICKS,
     FORMULA_STARTS,
-    QUERIES,
-    TRANSITIONS,
     TableError,
     in_public_order,
     published,

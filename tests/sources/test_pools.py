@@ -13,8 +13,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from qlog_assets.errors import ParameterError, QlogError
 from qlog_assets.months import Month
-from qlog_assets.privacy.errors import ParameterError, QlogError
 from qlog_assets.sources.pools import PoolSpec, PublicList, ReleasedPool, load_pool, load_url_list
 
 

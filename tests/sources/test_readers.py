@@ -11,8 +11,8 @@ from typing import Any
 import duckdb
 import pytest
 
+from qlog_assets.errors import ParameterError, QlogError
 from qlog_assets.months import Month
-from qlog_assets.privacy.errors import ParameterError, QlogError
 from qlog_assets.sources import readers
 from qlog_assets.sources.column_map import ColumnMap
 from qlog_assets.sources.readers import BatchFacts, LogSource, MonthRange, read_batch

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from qlog_assets.privacy.errors import QlogError
+from qlog_assets.errors import QlogError
 from qlog_assets.sources.column_map import ColumnMap
 from qlog_assets.sources.readers_parquet import BATCH_ROWS
 

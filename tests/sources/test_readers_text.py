@@ -15,7 +15,7 @@ import pytest
 from hypothesis import HealthCheck, assume, example, given, settings
 from hypothesis import strategies as st
 
-from qlog_assets.privacy.errors import ParameterError, QlogError
+from qlog_assets.errors import ParameterError, QlogError
 from qlog_assets.sources.column_map import ColumnMap
 from qlog_assets.sources.readers_lines import GZIP_MAGIC, OTHER_MAGIC, LandingFile
 

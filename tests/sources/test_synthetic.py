@@ -11,15 +11,8 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from qlog_assets.privacy.errors import ParameterError, QlogError
-from qlog_assets.sources.synthetic import (
-    SyntheticFacts,
-    canaries,
-    plant,
-    public_queries,
-    site_directory,
-    write_log,
-)
+from qlog_assets.errors import ParameterError, QlogError
+from qlog_assets.synthetic import SyntheticFacts, canaries, plant, public_queries, site_directory, write_log
 
 HEADER = "AnonID\tQuery\tQueryTime\tItemRank\tClickURL"
 MILLION = 1_000_000
@@ -263,7 +256,7 @@ def test_progress_counts_up_to_all_rows(tmp_path: Path) -> None:
 def test_memory_does_not_grow_with_the_log(tmp_path: Path) -> None:
     """Peak memory of a fresh process, 800,000 rows against 200,000: a list of the rows would take 45 MB more."""
     program = (
-        "import resource, sys; from pathlib import Path; from qlog_assets.sources.synthetic import write_log;"
+        "import resource, sys; from pathlib import Path; from qlog_assets.synthetic import write_log;"
         "write_log(Path(sys.argv[1]), int(sys.argv[2]), 1);"
         "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)"
     )

@@ -7,15 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from qlog_assets.sources.synthetic import (
-    public_queries,
-    site_directory,
-    topic_of_query,
-    topic_of_url,
-    topics,
-    write_log,
-)
-from qlog_assets.sources.synthetic.world import misspellings, world
+from qlog_assets.synthetic import public_queries, site_directory, topic_of_query, topic_of_url, topics, write_log
+from qlog_assets.synthetic.world import misspellings, world
 
 Row = tuple[str, str, datetime, int | None, str]
 

@@ -36,18 +36,18 @@ PRELOADED = (
     "tabulate",
     "upath",
     "watchdog.observers",
-    "qlog_assets.cli",
-    "qlog_assets.demo",
-    "qlog_assets.assets.audit",
-    "qlog_assets.assets.jobs",
-    "qlog_assets.assets.log",
-    "qlog_assets.assets.safelog",
-    "qlog_assets.assets.zealous",
-    "qlog_assets.drawing.safelog",
-    "qlog_assets.drawing.zealous",
-    "qlog_assets.release_audit",
-    "qlog_assets.retention",
-    "qlog_assets.sources.synthetic",
+    "qlog_assets.cli.app",
+    "qlog_assets.cli.demo",
+    "qlog_assets.orchestration.audit_assets",
+    "qlog_assets.orchestration.jobs",
+    "qlog_assets.orchestration.log_assets",
+    "qlog_assets.orchestration.safelog_assets",
+    "qlog_assets.orchestration.zealous_assets",
+    "qlog_assets.mechanisms.safelog.draw",
+    "qlog_assets.mechanisms.zealous.draw",
+    "qlog_assets.verify.audit",
+    "qlog_assets.verify.retention",
+    "qlog_assets.synthetic",
 )
 """Everything but the definitions, which read the policy of the warehouse that a command is about."""
 LONGEST_SECONDS = 300
@@ -129,6 +129,6 @@ def _run_main(arguments: list[str], environment: dict[str, str], cwd: str, out: 
     # A command that hangs is asked what it is doing before it is killed, with everything it started.
     faulthandler.register(signal.SIGUSR1)
     sys.argv = ["qlog", *arguments]
-    from qlog_assets.cli import main
+    from qlog_assets.cli.app import main
 
     main()

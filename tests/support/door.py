@@ -21,13 +21,14 @@ from typing import Any
 from support.cli import context
 from support.instances import MONTHS
 
-from qlog_assets import release as door_module
+from qlog_assets.door import door as door_module
+from qlog_assets.door.door import Door, Receipt
+from qlog_assets.errors import QlogError
 from qlog_assets.ledger import Charge, Ledger
 from qlog_assets.months import Month
-from qlog_assets.privacy.errors import QlogError
-from qlog_assets.release import Door, Receipt
-from qlog_assets.settings import Policy, Settings
-from qlog_assets.warehouse import Warehouse
+from qlog_assets.policy import Policy
+from qlog_assets.settings import Settings
+from qlog_assets.storage.warehouse import Warehouse
 
 MARCH, APRIL = Month(MONTHS[0]), Month(MONTHS[1])
 LONGEST_SECONDS = 120

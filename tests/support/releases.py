@@ -8,10 +8,11 @@ from typing import Any
 
 import pyarrow as pa
 
-from qlog_assets.privacy.guarantees import guarantee
-from qlog_assets.privacy.parameters import SafelogParameters
+from qlog_assets.mechanisms.guarantees import guarantee
+from qlog_assets.mechanisms.safelog.parameters import SafelogParameters
+from qlog_assets.mechanisms.safelog.tables import LAYOUTS
 from qlog_assets.report.manifest import ManifestTable, build_manifest
-from qlog_assets.report.tables import LAYOUTS, in_public_order, write_table
+from qlog_assets.report.tables import in_public_order, write_table
 
 ROWS: dict[str, list[tuple[Any, ...]]] = {
     "queries": [("weather", 940), ("<script>alert(1)</script>", 500), ('say "hi", =cmd', 310), ("größe", 205)],

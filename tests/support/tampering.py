@@ -10,8 +10,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from support.door import MARCH, warehouse_at
 
-from qlog_assets.engine import Engine
-from qlog_assets.warehouse import Partition
+from qlog_assets.storage.engine import Engine
+from qlog_assets.storage.partition import Partition
 
 
 def flip(path: Path) -> None:

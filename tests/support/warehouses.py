@@ -7,11 +7,11 @@ from pathlib import Path
 from support.door import MARCH, door_at, warehouse_at
 from support.instances import MAKERS, make_ingested
 
-from qlog_assets.chain import Chain
-from qlog_assets.engine import Engine
-from qlog_assets.ingest import assemble_raw_log
 from qlog_assets.months import Month
-from qlog_assets.settings import Policy
+from qlog_assets.pipeline.chain import Chain
+from qlog_assets.pipeline.raw_log import assemble_raw_log
+from qlog_assets.policy import Policy
+from qlog_assets.storage.engine import Engine
 
 
 def build_chain(home: Path, month: Month = MARCH, **changes: object) -> None:

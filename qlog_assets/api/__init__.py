@@ -1,0 +1,1 @@
+"""What commands and Python callers do: run the jobs, then read the answers back."""

@@ -1,0 +1,1 @@
+"""The `qlog` command: parses, runs and prints. Decides nothing."""

@@ -1,0 +1,188 @@
+"""The commands of auditors and data keepers: ledger, audit, withdraw, forget. Parsing and printing only."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+
+from qlog_assets.cli.output import Json, console, show, show_table
+from qlog_assets.errors import QlogError
+from qlog_assets.ledger import Ledger
+from qlog_assets.ledger.budget import readable
+from qlog_assets.months import Month
+from qlog_assets.policy import Policy
+from qlog_assets.privacy.parameters import exact
+from qlog_assets.settings import Settings
+from qlog_assets.storage.warehouse import Warehouse
+
+ledger_app = typer.Typer(invoke_without_command=True, help="What was spent, what is reserved, what is left.")
+
+
+def opened() -> tuple[Warehouse, Policy, Ledger]:
+    warehouse = Warehouse(Settings.from_environment()).make()
+    return warehouse, Policy.load(warehouse.settings.policy_file), Ledger.open(warehouse.ledger_url)
+
+
+def ensured() -> tuple[Warehouse, Policy, Ledger]:
+    """The same, with the policy's data set known to the ledger."""
+    from qlog_assets.door.door import Door
+
+    warehouse, policy, ledger = opened()
+    Door(warehouse, policy, ledger).ensure_dataset()
+    return warehouse, policy, ledger
+
+
+@ledger_app.callback()
+def show_ledger(context: typer.Context, as_json: Json = False) -> None:
+    """The account of the data set: one line a release, then what is left."""
+    if context.invoked_subcommand is not None:
+        return
+    _, policy, ledger = ensured()
+    balance = ledger.balance(policy.dataset)
+    facts = {
+        "dataset": policy.dataset,
+        "budget": amount(balance.budget) | {"accountant": balance.budget.accountant},
+        "spent": amount(balance.spent),
+        "reserved": amount(balance.reserved),
+        "left": amount(balance.left),
+        "charges": [
+            {
+                "release_id": charge.release_id,
+                "month": charge.month,
+                "mechanism": charge.mechanism,
+                "variant": charge.variant,
+                "draw_number": charge.draw_number,
+                "state": charge.state,
+                "epsilon": float(charge.epsilon),
+                "delta": float(charge.delta),
+                "at": charge.at,
+                "who": charge.who,
+                "reason": charge.reason,
+            }
+            for charge in ledger.charges(policy.dataset)
+        ],
+    }
+    show(facts, as_json, ledger_lines)
+
+
+def amount(value: Any) -> dict[str, float]:
+    """ε and δ, and ρ where a zCDP filter decides."""
+    rho = getattr(value, "rho", None)
+    return {"epsilon": float(value.epsilon), "delta": float(value.delta)} | ({} if rho is None else {"rho": float(rho)})
+
+
+def ledger_lines(facts: dict[str, Any]) -> None:
+    shown = ("month", "mechanism", "variant", "draw_number", "state", "epsilon", "delta", "release_id", "at", "who")
+    titles = ["month", "mechanism", "variant", "draw", "state", "ε", "δ", "release", "when", "who"]
+    rows = [
+        [f"{charge[key]:g}" if key in ("epsilon", "delta") else str(charge[key])[:36] for key in shown]
+        for charge in sorted(facts["charges"], key=lambda charge: (charge["month"], charge["mechanism"]))
+    ]
+    console.print(f"data set [bold]{facts['dataset']}[/bold], {facts['budget']['accountant']} accountant")
+    show_table(titles, rows)
+    totals = [
+        [name, f"{facts[name]['epsilon']:g}", f"{facts[name]['delta']:g}"]
+        for name in ("budget", "spent", "reserved", "left")
+    ]
+    show_table(["", "ε", "δ"], totals)
+
+
+@ledger_app.command("set-budget")
+def set_budget(
+    epsilon: Annotated[str, typer.Option(help="The new total ε, an exact decimal")],
+    delta: Annotated[str, typer.Option(help="The new total δ, an exact decimal")],
+    reason: Annotated[str, typer.Option(help="Why; it is recorded")],
+    as_json: Json = False,
+) -> None:
+    """Change the budget, for a recorded reason; never below what is spent."""
+    _, policy, ledger = ensured()
+    try:
+        asked = exact(epsilon), exact(delta)
+    except ValueError as error:
+        raise QlogError(f"set-budget: {error}") from None
+    dataset = ledger.set_budget(policy.dataset, *asked, reason)
+    total = f"ε = {readable(dataset.budget.epsilon)}, δ = {readable(dataset.budget.delta)}"
+    facts = {"dataset": dataset.name, "budget": amount(dataset.budget)}
+    show(facts, as_json, lambda _: console.print(f"the budget of {dataset.name} is {total}"))
+
+
+@ledger_app.command()
+def abandon(
+    release_id: Annotated[str, typer.Argument(help="The reservation's release id")],
+    reason: Annotated[str, typer.Option(help="Why; it is recorded")],
+    as_json: Json = False,
+) -> None:
+    """Give a reservation back. Only if no draw was ever stored for it."""
+    from qlog_assets.door.door import Door
+
+    warehouse, policy, ledger = opened()
+    charge = Door(warehouse, policy, ledger).abandon(release_id, reason)
+    facts = {"release_id": charge.release_id, "state": charge.state}
+    show(facts, as_json, lambda _: console.print(f"{charge.release_id} is abandoned; its charge was given back"))
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands that stand at the top level."""
+
+    @app.command()
+    def audit(
+        releases: Annotated[list[str] | None, typer.Argument(help="Release ids; all if none is given")] = None,
+        as_json: Json = False,
+    ) -> None:
+        """Verify releases against ledger, files, inputs and Dagster's history. Exit code 1 on any finding."""
+        from qlog_assets.verify.audit import audit_warehouse
+
+        warehouse = Warehouse(Settings.from_environment())
+        dataset = Policy.load(warehouse.settings.policy_file).dataset
+        report = audit_warehouse(warehouse, dataset, releases or [])
+        show(report.as_json(), as_json, audit_lines)
+        if not report.ok:
+            raise typer.Exit(1)
+
+    @app.command()
+    def withdraw(
+        release_id: Annotated[str, typer.Argument(help="The release to take back")],
+        reason: Annotated[str, typer.Option(help="Why; it is recorded and published in the tombstone")],
+        as_json: Json = False,
+    ) -> None:
+        """Remove a release's files. Its charge stays, and a tombstone says what was there."""
+        from qlog_assets.door.door import Door
+
+        warehouse, policy, ledger = opened()
+        charge = Door(warehouse, policy, ledger).withdraw(release_id, reason)
+        facts = {"release_id": charge.release_id, "state": charge.state}
+        show(facts, as_json, lambda _: console.print(f"{charge.release_id} is withdrawn; its charge stays"))
+
+    @app.command()
+    def forget(
+        before: Annotated[str, typer.Option(help="Delete what is older than this month, YYYY-MM")],
+        landing: Annotated[bool, typer.Option("--landing", help="Delete the landing files, too")] = False,
+        as_json: Json = False,
+    ) -> None:
+        """Delete raw, cleaned, capped and drawn data of published months. Releases and audits stay."""
+        from qlog_assets.verify.retention import forget_before
+
+        warehouse, policy, ledger = ensured()
+        show(forget_before(warehouse, policy, ledger, Month(before), landing), as_json, forget_lines)
+
+
+def audit_lines(facts: dict[str, Any]) -> None:
+    rows = [
+        [entry["release_id"], "ok" if entry["ok"] else "FINDING", "; ".join(entry["findings"] or entry["notes"])]
+        for entry in facts["releases"]
+    ]
+    show_table(["release", "verdict", "what was found"], rows)
+    for finding in facts["findings"]:
+        console.print(f"FINDING  {finding}")
+    if facts["ok"]:
+        console.print(f"{len(rows)} release(s) verified; nothing was found")
+
+
+def forget_lines(facts: dict[str, Any]) -> None:
+    console.print(f"deleted: {', '.join(facts['months']) or 'nothing; no published month is that old'}")
+    for month, reason in facts["kept"].items():
+        console.print(f"{month}: kept, because {reason}")
+    for name in facts["landing"]:
+        state = "deleted" if name in facts["landing_deleted"] else "still holds forgotten months (--landing deletes it)"
+        console.print(f"{name}: {state}")

@@ -1,0 +1,301 @@
+"""`qlog`: a thin face over the same Dagster jobs and the same door. Commands parse, run and print; they decide nothing.
+
+Every command that answers takes --json, which is a contract. Bad input is one line on standard error and exit code 2.
+"""
+
+from __future__ import annotations
+
+import atexit
+import gc
+import os
+import sys
+from pathlib import Path
+from typing import Annotated, Any, NoReturn
+
+import typer
+from typer.exceptions import TyperException
+
+from qlog_assets.cli.output import Json, console, progress, show, show_table, stderr_line
+from qlog_assets.errors import QlogError
+from qlog_assets.months import Month
+from qlog_assets.policy import Policy, qualified
+from qlog_assets.settings import Settings
+from qlog_assets.storage.warehouse import Warehouse
+
+app = typer.Typer(
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    help="Monthly differentially private releases of a search query log.",
+)
+
+Sets = Annotated[
+    list[str] | None,
+    typer.Option("--set", help="key=value; a parameter by its name, others as section.key; none = off"),
+]
+UNREAD = 1
+"""The exit code where nobody read the answer to its end; rich ends with the same while it prints."""
+Months = Annotated[
+    list[str], typer.Option("--month", help="YYYY-MM; repeat for several months, which run side by side")
+]
+
+
+def opened(settings: dict[str, str] | None = None) -> tuple[Warehouse, Policy]:
+    """The warehouse of QLOG_HOME and its policy with what the command line changes."""
+    warehouse = Warehouse(Settings.from_environment())
+    return warehouse, Policy.load(warehouse.settings.policy_file).with_settings(settings or {})
+
+
+def parsed(assignments: list[str] | None, mechanism: str) -> dict[str, str]:
+    """The `key=value` words of --set; a bare key is a parameter of the mechanism."""
+    values = {}
+    for assignment in assignments or []:
+        key, sign, value = assignment.partition("=")
+        if not sign or not key.strip():
+            raise QlogError(f"--set {assignment!r}: write it as key=value")
+        values[key.strip()] = value.strip()
+    return qualified(values, mechanism)
+
+
+@app.command()
+def demo(
+    rows: Annotated[int, typer.Option(help="Rows of the synthetic log")] = 3_500_000,
+    seed: Annotated[int, typer.Option(help="Seed of the synthetic log")] = 1,
+    as_json: Json = False,
+) -> None:
+    """Make a synthetic three-month log and release every month of it. Running it again releases and charges nothing."""
+    from qlog_assets.cli.demo import run_demo
+
+    run_demo(rows, seed, as_json)
+
+
+@app.command()
+def synth(
+    rows: Annotated[int, typer.Argument(help="How many rows, 1,000 to 36,400,000")],
+    seed: Annotated[int, typer.Option(help="The same seed gives the same bytes")] = 1,
+    first: Annotated[str, typer.Option(help="First month")] = "2006-03",
+    last: Annotated[str, typer.Option(help="Last month, included")] = "2006-05",
+    as_json: Json = False,
+) -> None:
+    """Write a synthetic log with the shape of AOL's into the landing zone and ingest it."""
+    from qlog_assets.api.operations import ingest_files, write_synthetic_log
+
+    warehouse, policy = opened()
+    with progress(as_json) as tell:
+        path = write_synthetic_log(warehouse, rows, seed, Month(first), Month(last), tell)
+        facts = ingest_files(warehouse, policy, [path], "aol", None, tell)
+    show(facts | {"path": str(path)}, as_json, ingest_lines)
+
+
+@app.command()
+def ingest(
+    paths: Annotated[list[Path], typer.Argument(help="Log files")],
+    format: Annotated[str, typer.Option("--format", help="aol, excite or table")],
+    columns: Annotated[Path | None, typer.Option(help="Column map of a table, in TOML: user, query, time, …")] = None,
+    as_json: Json = False,
+) -> None:
+    """Read log files once each and write all their months. A file that was ingested before adds nothing."""
+    from qlog_assets.api.operations import ingest_files
+
+    warehouse, policy = opened()
+    with progress(as_json) as tell:
+        facts = ingest_files(warehouse, policy, paths, format, columns, tell)
+    show(facts, as_json, ingest_lines)
+
+
+def ingest_lines(facts: dict[str, Any]) -> None:
+    for name in facts["already_ingested"]:
+        console.print(f"{name}: was ingested before; nothing was added")
+    if facts["read"]:
+        reasons = ", ".join(f"{reason} {count:,}" for reason, count in facts["rejected"].items()) or "none"
+        console.print(f"{facts['read']:,} rows read, {facts['accepted']:,} accepted; rejected: {reasons}")
+        console.print("months: " + ", ".join(f"{month} ({rows:,})" for month, rows in facts["months"].items()))
+
+
+@app.command()
+def release(
+    mechanism: Annotated[str, typer.Argument(help="safelog or zealous")],
+    month: Months,
+    assignments: Sets = None,
+    again: Annotated[
+        str | None, typer.Option(help="Why one more draw, at one more charge, of a released month")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Release months through the door. A month that has this release already is served, not charged."""
+    from qlog_assets.api.operations import release_months
+
+    settings = parsed(assignments, mechanism)
+    warehouse, policy = opened(settings)
+    with progress(as_json) as tell:
+        answers = release_months(warehouse, policy, settings, mechanism, [Month(each) for each in month], again, tell)
+    show(answers[0] if len(answers) == 1 else {"releases": answers}, as_json, lambda _: release_table(answers))
+
+
+def release_table(answers: list[dict[str, Any]]) -> None:
+    from qlog_assets.mechanisms.register import mechanism
+
+    layouts = mechanism(answers[0]["mechanism"]).tables
+    tables = [layout.name for layout in layouts if any(layout.name in answer["rows"] for answer in answers)]
+    rows = [
+        [
+            answer["month"],
+            *(f"{answer['rows'].get(name, 0):,}" for name in tables),
+            f"{answer['epsilon']:g}",
+            f"{answer['delta']:g}",
+            "yes" if answer["charged"] else "no: released before",
+            f"{answer['left']['epsilon']:g}",
+            f"{answer['left']['delta']:g}",
+            answer["release_id"],
+        ]
+        for answer in answers
+    ]
+    show_table(["month", *tables, "ε", "δ", "charged", "ε left", "δ left", "release"], rows)
+    console.print(f"files: {Path(answers[0]['path']).parent.parent}/MONTH/RELEASE/")
+
+
+@app.command()
+def simulate(
+    mechanism: Annotated[str, typer.Argument(help="safelog or zealous")],
+    month: Annotated[str, typer.Option(help="YYYY-MM")],
+    variant: Annotated[str, typer.Option(help="paper, sound or, for zealous, modern")] = "sound",
+    seed: Annotated[int, typer.Option(help="Seed of the noise")] = 1,
+    assignments: Sets = None,
+    as_json: Json = False,
+) -> None:
+    """Draw with seeded noise into private/studies, sound or as the paper prints it. Never published, never charged."""
+    from qlog_assets.api.operations import simulate_month
+
+    settings = parsed(assignments, mechanism)
+    warehouse, _ = opened(settings)
+    with progress(as_json) as tell:
+        facts = simulate_month(warehouse, settings, mechanism, Month(month), variant, seed, tell)
+    show(facts, as_json, simulation_lines)
+
+
+def simulation_lines(facts: dict[str, Any]) -> None:
+    counted = ", ".join(f"{rows:,} {name}" for name, rows in facts["rows"].items())
+    console.print(f"{facts['mechanism']} {facts['variant']} {facts['month']}, seed {facts['seed']}: {counted}")
+    console.print(f"private, not charged: {facts['path']}")
+
+
+@app.command()
+def guarantee(
+    mechanism: Annotated[str, typer.Argument(help="safelog, zealous, sessions, crowd or sanitized")],
+    variant: Annotated[str | None, typer.Option(help="Default: the variant that is released")] = None,
+    assignments: Sets = None,
+    as_json: Json = False,
+) -> None:
+    """What a release would cost and promise, before anything is spent."""
+    from qlog_assets.api.operations import explain_guarantee
+
+    show(explain_guarantee(mechanism, variant, parsed(assignments, mechanism)), as_json, guarantee_lines)
+
+
+def guarantee_lines(facts: dict[str, Any]) -> None:
+    def amount(loss: dict[str, float] | None) -> str:
+        return "nothing finite" if loss is None else f"ε = {loss['epsilon']:.6g}, δ = {loss['delta']:.3g}"
+
+    console.print(f"[bold]{facts['mechanism']} {facts['variant']}[/bold]  {facts['formula']}")
+    parts = [[part["name"], amount(part["claimed"]), amount(part["proven"])] for part in facts["parts"]]
+    show_table(
+        ["part", "claimed", "proven"], [*parts, ["all together", amount(facts["claimed"]), amount(facts["proven"])]]
+    )
+    console.print(facts["sentence"])
+    for gap in facts["gaps"]:
+        console.print(f"  gap: {gap}", highlight=False)
+
+
+@app.command("audit-mechanism")
+def audit_mechanism(
+    mechanism: Annotated[str, typer.Argument(help="safelog, zealous, sessions, crowd, sanitized, noise or all")],
+    seed: Annotated[int | None, typer.Option(help="Seed of the runs; fresh noise without one")] = None,
+    as_json: Json = False,
+) -> None:
+    """Attack mechanisms on neighbouring logs and compare what is measured with what they claim."""
+    from qlog_assets.api.operations import attack_mechanism
+
+    with progress(as_json) as tell:
+        tell(f"attacking {mechanism}")
+        facts = attack_mechanism(mechanism, seed)
+    columns = ["audit", "variant", "claim", "measured", "verdict", "expected"]
+    show(facts, as_json, lambda shown: show_table(columns, shown["audits"]))
+    if not facts["ok"]:
+        raise typer.Exit(1)
+
+
+@app.command()
+def bench(
+    rows: Annotated[
+        list[int] | None, typer.Option(help="Rows of a log; repeat for several. Default: up to AOL's")
+    ] = None,
+    out: Annotated[Path | None, typer.Option("--json", help="Write the figures here, and a plot beside them")] = None,
+    seed: Annotated[int, typer.Option(help="Seed of the logs")] = 1,
+    peers: Annotated[bool, typer.Option(help="Measure the task that other libraries can do, too")] = True,
+    peer_rows: Annotated[int, typer.Option(help="Rows of the log of that task")] = 5_000_000,
+    skewed: Annotated[bool, typer.Option(help="Measure logs that are nothing like AOL's, too")] = False,
+    skewed_rows: Annotated[int | None, typer.Option(help="Rows of each of them. Default: full size")] = None,
+    scratch: Annotated[Path | None, typer.Option(help="Where to work; needs some 15 GB for 36 million rows")] = None,
+) -> None:
+    """Measure time and memory of a whole release beside bare DuckDB doing the same once, and beside peers."""
+    from qlog_assets.cli.benchmark import run_bench
+
+    run_bench(rows or [], out, seed, peers, peer_rows, skewed, skewed_rows, scratch)
+
+
+@app.command()
+def ui(
+    host: Annotated[str, typer.Option(help="Who may look: this machine alone, unless told otherwise")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(help="Where the page is served", min=1, max=65535)] = 3000,
+) -> None:
+    """Dagster's web UI with its daemon, so that schedules and sensors work, on this warehouse."""
+    from qlog_assets.api.runs import serve_ui
+
+    warehouse, _ = opened()
+    serve_ui(warehouse, host, port, console.print)
+
+
+def register_accounts() -> None:
+    """The commands about money and memory: ledger, audit, withdraw, forget."""
+    from qlog_assets.cli.accounts import ledger_app, register
+
+    app.add_typer(ledger_app, name="ledger")
+    register(app)
+
+
+def register_studies() -> None:
+    """The researcher's commands: study, plan."""
+    from qlog_assets.cli.studies import register
+
+    register(app, parsed)
+
+
+register_accounts()
+register_studies()
+
+
+def main() -> NoReturn:
+    """The entry point: a refusal is one line and exit code 2."""
+    # Imports make millions of objects and hardly any garbage; looking for it every 700 objects is an eighth of a start.
+    gc.set_threshold(100_000)
+    try:
+        # Not standalone: the parser would print its own boxes of several lines, and that is no answer for a script.
+        code = app(sys.argv[1:] or ["--help"], standalone_mode=False)
+    except (QlogError, TyperException) as error:
+        stderr_line(f"qlog: {error.format_message() if isinstance(error, TyperException) else error}")
+        code = 2
+    end(code or 0)
+
+
+def end(code: int) -> NoReturn:
+    """End the process now. The interpreter would take apart every imported module first, which takes a second."""
+    atexit._run_exitfuncs()
+    for stream in filter(None, (sys.stdout, sys.stderr)):  # None where the caller closed it.
+        try:
+            stream.flush()
+        except BrokenPipeError:
+            code = code or UNREAD
+    os._exit(code)
+
+
+if __name__ == "__main__":
+    main()

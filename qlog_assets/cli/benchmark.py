@@ -1,0 +1,77 @@
+"""`qlog bench`: finds the checkout's benchmarks, runs them and prints what they say. A wheel does not carry them."""
+
+from __future__ import annotations
+
+import json
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from qlog_assets.cli.output import console, progress, show_table
+from qlog_assets.errors import QlogError
+from qlog_assets.settings import CHECKOUT
+
+SIZES = (1_000_000, 4_000_000, 12_000_000, 36_400_000)
+"""What `make bench` measures: up to the AOL log."""
+
+
+def run_bench(
+    rows: list[int],
+    out: Path | None,
+    seed: int,
+    peers: bool,
+    peer_rows: int,
+    skewed: bool,
+    skewed_rows: int | None,
+    scratch: Path | None,
+) -> None:
+    """Measure, print tables and verdicts; with `out`, write the figures as JSON and their growth as a picture."""
+    if not (CHECKOUT / "benchmarks" / "suite.py").is_file():
+        raise QlogError("qlog bench needs the project's checkout: run it there, after make demo")
+    sys.path.insert(0, str(CHECKOUT))
+    from benchmarks.measuring import BenchmarkError
+    from benchmarks.suite import Plan, run_plan
+
+    plan = Plan(
+        rows=tuple(sorted(rows or SIZES)),
+        seed=seed,
+        peers=peers,
+        peer_rows=peer_rows,
+        peer_users=max(1, peer_rows // 50),
+        skewed=skewed,
+        skewed_rows=skewed_rows,
+    )
+    try:
+        with tempfile.TemporaryDirectory(prefix="qlog-bench-", dir=scratch) as folder, progress(False) as tell:
+            facts = run_plan(plan, Path(folder), tell, lambda known: write_facts(known, out))
+    except BenchmarkError as error:
+        raise QlogError(f"a measured run failed: {error}") from None
+    print_facts(facts)
+    if out is not None:
+        draw_facts(facts, out)
+
+
+def print_facts(facts: dict[str, Any]) -> None:
+    from benchmarks.telling import tables, verdicts
+
+    console.print("  ".join(f"{name} {value}" for name, value in facts["machine"].items()))
+    for title, columns, rows in tables(facts):
+        console.print(f"\n[bold]{title}[/bold]")
+        show_table(columns, rows)
+    for line in verdicts(facts):
+        console.print(line)
+
+
+def write_facts(facts: dict[str, Any], out: Path | None) -> None:
+    if out is not None:
+        out.write_text(json.dumps(facts, indent=1) + "\n", encoding="utf-8")
+
+
+def draw_facts(facts: dict[str, Any], out: Path) -> None:
+    from benchmarks.telling import draw_growth
+
+    console.print(f"figures: {out}")
+    picture = out.with_suffix(".png")
+    if len(facts["sizes"]) > 1 and draw_growth(facts, picture):
+        console.print(f"growth: {picture}")

@@ -1,0 +1,1 @@
+"""The one door: the only code that draws publishable noise and has files put under `released/`."""

@@ -1,0 +1,381 @@
+"""The one door: the only code that draws publishable noise and the only code that has files put under `released/`.
+
+Two steps. `draw` validates its inputs, computes the guarantee from their provenance, reserves the charge, draws every
+table of the release and stores the draw. `publish` turns a stored draw into public files. Both can be killed at any
+point and run again: a charge is made once, noise is drawn once, and a reader sees a whole release or none.
+
+What one user can change here is decided upstream (`sql/capped_*.sql`), checked by `door_inputs`, and priced by
+`privacy/guarantees`. How a release looks is `publication.py` and `report/`; where it lies is `public_zone.py`.
+"""
+
+from __future__ import annotations
+
+import errno
+import secrets
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from qlog_assets.door.draws import Draw, DrawnRelease, discard_draw, load_draw, store_draw
+from qlog_assets.door.inputs import DoorError, collect_inputs, refuse_broken_limits
+from qlog_assets.door.outputs import recorded_draw, refuse_changed_inputs, refuse_damaged
+from qlog_assets.door.preconditions import (
+    LONGEST_WAIT_SECONDS,
+    alone,
+    pin_dataset,
+    refuse_lost_account,
+    refuse_second_dataset,
+    refuse_strangers,
+)
+from qlog_assets.door.public_files import move_into_place, point_latest, take_away, write_tombstone
+from qlog_assets.door.publication import Publication, stage
+from qlog_assets.ledger import Budget, Charge, DrawConflictError, Ledger
+from qlog_assets.mechanisms.guarantees import guarantee
+from qlog_assets.mechanisms.mechanism import MechanismEntry
+from qlog_assets.mechanisms.register import mechanism
+from qlog_assets.months import Month
+from qlog_assets.pipeline.public_material import public_facts
+from qlog_assets.policy import Policy
+from qlog_assets.privacy.guarantee import ADD_REMOVE, USER, Guarantee
+from qlog_assets.privacy.randomness import RandomSource, SecureRandom
+from qlog_assets.report.manifest import software_versions
+from qlog_assets.report.public_zone import damage, release_path
+from qlog_assets.storage.digests import file_checksum
+from qlog_assets.storage.engine import Engine, OpenEngine
+from qlog_assets.storage.partition import Partition
+from qlog_assets.storage.private_files import remove_whole
+from qlog_assets.storage.scratch import temporary_directory
+from qlog_assets.storage.warehouse import Warehouse
+
+DRAW_POINTS = (
+    "asked",
+    "inputs_validated",
+    "limits_checked",
+    "guarantee_computed",
+    "charge_reserved",
+    "tables_drawn",
+    "draw_stored",
+    "draw_recorded",
+)
+PUBLISH_POINTS = (
+    "draw_loaded",
+    "personal_data_suppressed",
+    "outputs_checked",
+    "release_staged",
+    "publication_recorded",
+    "release_renamed",
+    "latest_pointed",
+)
+WITHDRAW_POINTS = ("withdrawal_recorded", "files_removed", "tombstone_written", "withdrawn_draw_removed")
+
+
+def _pass(point: str) -> None:
+    """What happens at a named point of the door: nothing. Fault tests put a kill here."""
+
+
+on_point: Callable[[str], None] = _pass
+
+
+@dataclass(frozen=True)
+class Receipt:
+    """What the door answers: the charge as the ledger has it, and whether this very request made it."""
+
+    charge: Charge
+    charged: bool
+    guarantee: Guarantee
+    path: Path | None = None
+    rows: Mapping[str, int] | None = None
+    thresholds: Mapping[str, int] | None = None
+
+
+class Door:
+    """The way out of one warehouse."""
+
+    def __init__(
+        self,
+        warehouse: Warehouse,
+        policy: Policy,
+        ledger: Ledger,
+        wait_seconds: float = LONGEST_WAIT_SECONDS,
+        open_engine: OpenEngine | None = None,
+    ) -> None:
+        self.warehouse = warehouse
+        self.policy = policy
+        self.ledger = ledger
+        self.wait_seconds = wait_seconds
+        self.open_engine = open_engine or partial(Engine.open, warehouse)
+
+    # Drawing --------------------------------------------------------------------------------------------------------
+
+    def draw(
+        self,
+        name: str,
+        month: Month,
+        *,
+        variant: str | None = None,
+        again: str | None = None,
+        source: RandomSource | None = None,
+    ) -> Receipt:
+        """Draw a release of a month, once: a request the ledger knows gets the draw it already has.
+
+        The variant is the policy's unless the caller names one.
+        """
+        source = SecureRandom() if source is None else source
+        if not source.secure:
+            raise DoorError("the door refuses a draw from a seeded source: its noise could be computed again")
+        entry, chosen = mechanism(name), mechanism(name).parameters(self.policy)
+        variant = variant or entry.variant(self.policy)
+        on_point("asked")
+        with alone(self.warehouse, name, month, self.wait_seconds), self.open_engine() as engine:
+            refuse_strangers(self.warehouse, self.ledger, self.policy.dataset)
+            inputs = collect_inputs(self.warehouse, entry, month, chosen.as_public())
+            on_point("inputs_validated")
+            refuse_broken_limits(engine, entry, month, inputs[entry.inputs[0]])
+            on_point("limits_checked")
+            promise = guarantee(name, variant, chosen)
+            if not promise.publishable or promise.proven is None:
+                raise DoorError(f"the door refuses {name} {variant}: it is for studies alone; use qlog simulate")
+            on_point("guarantee_computed")
+            charge, charged = self._reserve(entry, month, variant, chosen.as_released(), inputs, promise, again)
+            on_point("charge_reserved")
+            if charge.state == "reserved":
+                self._draw_and_store(engine, entry, charge, chosen, inputs, source)
+                charge = self._record_draw(charge)
+                on_point("draw_recorded")
+        return Receipt(charge, charged, promise)
+
+    def _reserve(
+        self,
+        entry: MechanismEntry,
+        month: Month,
+        variant: str,
+        parameters: Mapping[str, Any],
+        inputs: Mapping[str, Partition],
+        promise: Guarantee,
+        again: str | None,
+    ) -> tuple[Charge, bool]:
+        refuse_second_dataset(self.warehouse, self.policy.dataset)
+        self.ensure_dataset(promise.unit, promise.relation)
+        pin_dataset(self.warehouse, self.policy.dataset)
+        assert promise.proven is not None
+        # What the mechanism reads is decided by the capped log and public material alone: counts follow from them.
+        digested = [entry.inputs[0], *(name for name in entry.public_inputs if name in inputs)]
+        charge, charged = self.ledger.reserve(
+            dataset=self.policy.dataset,
+            month=month,
+            mechanism=entry.name,
+            variant=variant,
+            mechanism_version=entry.version,
+            parameters=parameters,
+            inputs={name: inputs[name].provenance.content_digest for name in digested},
+            epsilon=promise.proven.epsilon,
+            delta=promise.proven.delta,
+            rho=promise.proven.rho,
+            again=again,
+        )
+        current = self.ledger.live(charge.dataset, month, entry.name)[-1]
+        if current.release_id != charge.release_id:
+            raise DoorError(
+                f"this request is {charge.release_id}, which is {charge.state} already, and {current.release_id} came "
+                f"after it: that one is what {month} publishes; nothing was drawn or charged"
+            )
+        return charge, charged
+
+    def ensure_dataset(self, unit: str = USER, relation: str = ADD_REMOVE) -> None:
+        """Open the data set's account with the policy's budget, if the ledger does not have it yet."""
+        if not self._has_dataset():
+            # A new account beside old releases: the ledger that charged for them was lost or swapped.
+            refuse_strangers(self.warehouse, self.ledger, self.policy.dataset)
+            refuse_lost_account(self.warehouse, self.ledger, self.policy.dataset)
+        budget = self.policy.budget
+        self.ledger.ensure_dataset(
+            self.policy.dataset,
+            Budget(budget.epsilon, budget.delta, budget.accountant, budget.conversion_delta),
+            unit=unit,
+            relation=relation,
+        )
+
+    def _has_dataset(self) -> bool:
+        return any(dataset.name == self.policy.dataset for dataset in self.ledger.datasets())
+
+    def _draw_and_store(
+        self,
+        engine: Engine,
+        entry: MechanismEntry,
+        charge: Charge,
+        chosen: Any,
+        inputs: Mapping[str, Partition],
+        source: RandomSource,
+    ) -> None:
+        """Draw all tables and store them, unless a process before or beside this one did."""
+        if self._stored(charge):
+            return
+        tables = entry.draw(engine, inputs, charge.variant, chosen, source)
+        on_point("tables_drawn")
+        drawn = DrawnRelease(
+            fingerprint=charge.fingerprint,
+            dataset=charge.dataset,
+            month=charge.month,
+            mechanism=charge.mechanism,
+            variant=charge.variant,
+            mechanism_version=charge.mechanism_version,
+            draw_number=charge.draw_number,
+            parameters=dict(charge.parameters),
+            inputs={name: partition.provenance.shape for name, partition in inputs.items()},
+            salt=secrets.token_hex(16),
+            software=software_versions(),
+            about=self.policy.about.as_public(),
+            public_material=tuple(public_facts(inputs[name]) for name in entry.public_inputs if name in inputs),
+        )
+        try:
+            store_draw(self.warehouse, drawn, tables)
+        except OSError as error:
+            raise DoorError(
+                f"the door could not store the draw of {charge.release_id} ({error.strerror or error}): nothing was "
+                "published and nothing half-written is left; make room and run again, at no new charge"
+            ) from error
+        on_point("draw_stored")
+
+    def _record_draw(self, charge: Charge) -> Charge:
+        draw = load_draw(self.warehouse, charge.fingerprint)
+        if draw.release.fingerprint != charge.fingerprint:
+            raise DoorError(f"the stored draw of {charge.release_id} is another release's: it was changed on disk")
+        try:
+            return self.ledger.record_draw(charge.release_id, draw.digest)
+        except DrawConflictError:
+            # The ledger knows another draw of this release, so the one on disk is nobody's: it must never be used.
+            discard_draw(self.warehouse, charge.fingerprint)
+            raise DoorError(
+                f"the draw of {charge.release_id} was replaced on disk: the door uses only the one the ledger recorded"
+            ) from None
+
+    def _stored(self, charge: Charge) -> bool:
+        return (self.warehouse.draws / charge.fingerprint).exists()
+
+    # Publishing -----------------------------------------------------------------------------------------------------
+
+    def publish(self, name: str, month: Month) -> Receipt:
+        """Publish the month's stored draw. Takes no parameters: everything was decided when it was drawn."""
+        entry = mechanism(name)
+        with alone(self.warehouse, name, month, self.wait_seconds):
+            refuse_strangers(self.warehouse, self.ledger, self.policy.dataset)
+            charge = self._drawn_charge(entry, month)
+            promise = self._priced(entry, charge)
+            target = release_path(self.warehouse, charge)
+            served = charge.state == "published" and target.exists()
+            draw = recorded_draw(self.warehouse, charge, needed=not served)
+            if draw is not None:
+                refuse_changed_inputs(self.warehouse, self.open_engine, entry, month, draw)
+            if not served:
+                charge = self._make_public(entry, charge, draw, promise, target)
+            refuse_damaged(entry, charge, target, draw)
+            point_latest(self.warehouse, target)
+            on_point("latest_pointed")
+            published = Publication.read(target)
+        return Receipt(charge, False, promise, target, published.rows, published.thresholds)
+
+    def _drawn_charge(self, entry: MechanismEntry, month: Month) -> Charge:
+        """The month's current charge, once something was drawn for it; otherwise the reason why nothing was."""
+        live = self.ledger.live(self.policy.dataset, month, entry.name)
+        if live and live[-1].state != "reserved":
+            return live[-1]
+        own = [c for c in self.ledger.charges(self.policy.dataset) if (c.month, c.mechanism) == (month, entry.name)]
+        if own and own[-1].state == "withdrawn":
+            raise DoorError(
+                f"the door refuses {entry.name} {month}: {own[-1].release_id} was withdrawn: {own[-1].closing_reason}; "
+                "another draw needs --again with a reason"
+            )
+        chosen = entry.parameters(self.policy)
+        with self.open_engine() as engine:
+            inputs = collect_inputs(self.warehouse, entry, month, chosen.as_public())
+            refuse_broken_limits(engine, entry, month, inputs[entry.inputs[0]])
+        raise DoorError(
+            f"the door refuses {entry.name} {month}: nothing was drawn for it yet: materialize {entry.draw_asset} first"
+        )
+
+    def _priced(self, entry: MechanismEntry, charge: Charge) -> Guarantee:
+        """What the release promises, computed again; refused where that is more than was charged for it."""
+        parameters = type(entry.parameters(self.policy))(**charge.parameters)
+        promise = guarantee(charge.mechanism, charge.variant, parameters)
+        if promise.proven is None or promise.proven.epsilon > charge.epsilon or promise.proven.delta > charge.delta:
+            raise DoorError(
+                f"the door refuses to publish {charge.release_id}: by this version of the software it costs more than "
+                "was charged for it"
+            )
+        return promise
+
+    def _make_public(
+        self, entry: MechanismEntry, charge: Charge, draw: Draw | None, promise: Guarantee, target: Path
+    ) -> Charge:
+        """Stage, commit, rename. What was staged and recorded before a crash is what is renamed after it."""
+        staged = self.warehouse.staging / charge.release_id
+        try:
+            if charge.state != "published" or damage(staged, charge.manifest_digest):
+                if draw is None:
+                    raise DoorError(
+                        f"the draw of {charge.release_id} was stored and is gone, and noise is never drawn twice: "
+                        "restore private/draws from a backup, or say --again REASON for a new draw at a new charge"
+                    )
+                on_point("draw_loaded")
+                self._stage(entry, charge, draw, promise, staged)
+            charge = self.ledger.record_publication(charge.release_id, file_checksum(staged / "manifest.json"))
+            on_point("publication_recorded")
+            move_into_place(staged, target)
+            on_point("release_renamed")
+        except DrawConflictError:
+            raise DoorError(
+                f"{charge.release_id} was published with another manifest: its files cannot be made again by this "
+                "version of the software; restore released/ from a backup"
+            ) from None
+        except OSError as error:
+            remedy = "make room"
+            if error.errno == errno.EXDEV:
+                remedy = "keep released/ on the same file system as private/"
+            raise DoorError(
+                f"the door could not write {charge.release_id} ({error.strerror or error}): nothing half-written is "
+                f"public; {remedy} and run again, at no new charge"
+            ) from error
+        return charge
+
+    def _stage(self, entry: MechanismEntry, charge: Charge, draw: Draw, promise: Guarantee, staged: Path) -> None:
+        """Fill the private directory that will be renamed. It has the release's name, so that a later run finds it."""
+        assert charge.drawn_seq is not None
+        head = self.ledger.salted_head(bytes.fromhex(draw.release.salt), seq=charge.drawn_seq)
+        with temporary_directory(self.warehouse.staging) as scratch:
+            stage(scratch, entry, charge, draw, promise, head, on_point)
+            remove_whole(staged)
+            scratch.rename(staged)
+        on_point("release_staged")
+
+    # Taking back ----------------------------------------------------------------------------------------------------
+
+    def abandon(self, release_id: str, reason: str) -> Charge:
+        """Give a reservation back: only if no draw was ever stored, on disk or in the ledger."""
+        charge = self.ledger.charge(release_id)
+        with self._alone(charge, "nothing was given back"):
+            if self._stored(charge):
+                raise DoorError(
+                    f"{charge.release_id} has a stored draw, so its charge stays: publish it or withdraw it"
+                )
+            return self.ledger.abandon(charge.release_id, reason)
+
+    def withdraw(self, release_id: str, reason: str) -> Charge:
+        """Take a release back: its files go, its charge stays, a tombstone says so. Interrupted, it is run again."""
+        charge = self.ledger.charge(release_id)
+        with self._alone(charge, "nothing was withdrawn"):
+            charge = self.ledger.withdraw(release_id, reason)
+            on_point("withdrawal_recorded")
+            live = self.ledger.live(charge.dataset, charge.month, charge.mechanism)
+            take_away(self.warehouse, charge, [c for c in live if release_path(self.warehouse, c).is_dir()])
+            on_point("files_removed")
+            write_tombstone(self.warehouse, charge)
+            on_point("tombstone_written")
+            discard_draw(self.warehouse, charge.fingerprint)
+            on_point("withdrawn_draw_removed")
+        return charge
+
+    def _alone(self, charge: Charge, undone: str) -> AbstractContextManager[None]:
+        return alone(self.warehouse, charge.mechanism, charge.month, self.wait_seconds, undone)

@@ -1,0 +1,99 @@
+"""What the door asks of its inputs: that they are whole, belong together, and keep each user within the limits.
+
+It reads provenance and files and says no by name; it draws nothing and writes nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from qlog_assets.checks.suites import CheckResult
+from qlog_assets.errors import QlogError
+from qlog_assets.mechanisms.mechanism import MechanismEntry
+from qlog_assets.months import Month
+from qlog_assets.pipeline.chain import is_of_this_version
+from qlog_assets.storage.engine import Engine
+from qlog_assets.storage.partition import PUBLIC_MATERIAL, Partition, WarehouseError
+from qlog_assets.storage.warehouse import Warehouse
+
+
+class DoorError(QlogError):
+    """The door's refusal: nothing was drawn, charged or published by the request that got it."""
+
+
+def collect_inputs(
+    warehouse: Warehouse, entry: MechanismEntry, month: Month, parameters: Mapping[str, Any]
+) -> dict[str, Partition]:
+    """The partitions a mechanism reads: intact, of one chain, and shaped by the parameters of the request."""
+    try:
+        inputs = {asset: warehouse.current(asset, month) for asset in entry.inputs}
+        for partition in inputs.values():
+            partition.verify()
+            refuse_stale(warehouse, partition, month)
+        inputs |= public_inputs(warehouse, entry, inputs)
+    except WarehouseError as error:
+        raise DoorError(f"the door refuses {entry.name} {month}: {error}") from None
+    for asset, partition in inputs.items():
+        refuse_mixed(entry.name, asset, month, partition.provenance.parameters, parameters)
+    return inputs
+
+
+def refuse_stale(warehouse: Warehouse, partition: Partition, month: str) -> None:
+    """Raise if anything upstream was rebuilt since, or by other code: a half-rebuilt chain describes no single log.
+
+    An upstream partition that retention deleted cannot be compared; the content digest recorded downstream stands.
+    """
+    made = partition.provenance
+    if not is_of_this_version(partition):
+        raise WarehouseError(f"{made.asset} {month} was made by another version of the software: materialize it again")
+    for name, shape in made.upstream.items():
+        # A month's raw log comes from batches, which have keys of their own; everything else is of the same month.
+        asset, _, batch = name.partition(":")
+        key = batch or month
+        if not warehouse.has_current(asset, key):
+            continue
+        above = warehouse.current(asset, key)
+        if above.provenance.shape != shape:
+            raise WarehouseError(
+                f"{made.asset} {month} was made from a {asset} that is no longer current: "
+                f"materialize {made.asset} again"
+            )
+        refuse_stale(warehouse, above, key)
+
+
+def public_inputs(warehouse: Warehouse, entry: MechanismEntry, inputs: Mapping[str, Partition]) -> dict[str, Partition]:
+    """The public material that the inputs were made with, by the shape their provenance names."""
+    found: dict[str, Partition] = {}
+    for partition in inputs.values():
+        for asset in entry.public_inputs:
+            shape = partition.provenance.upstream.get(asset)
+            if shape is not None and asset not in found:
+                found[asset] = warehouse.partition(asset, PUBLIC_MATERIAL, shape)
+                found[asset].verify()
+    return found
+
+
+def refuse_mixed(
+    mechanism: str, asset: str, month: Month, shaped_by: Mapping[str, Any], asked: Mapping[str, Any]
+) -> None:
+    """Raise if an input was shaped by another value of a parameter than the request's."""
+    for name, value in shaped_by.items():
+        if name in asked and asked[name] != value:
+            raise DoorError(
+                f"the door refuses {mechanism} {month}: {asset} was made with {name} = {value} and the request says "
+                f"{asked[name]}: materialize {asset} with {name} = {asked[name]}, or ask with {name} = {value}"
+            )
+
+
+def refuse_broken_limits(engine: Engine, entry: MechanismEntry, month: Month, limited: Partition) -> CheckResult:
+    """Count every user's contributions on the very partition about to be used; raise if anybody has too many, or one of
+    another month."""
+    result = entry.inspect(engine, limited)
+    if not result.passed:
+        asset = limited.provenance.asset
+        raise DoorError(
+            f"the door refuses {entry.name} {month}: {asset} breaks the contribution limits ({result.reason}): "
+            f"materialize {asset} again"
+        )
+    return result

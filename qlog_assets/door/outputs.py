@@ -1,0 +1,74 @@
+"""What the door asks before it shows anything: that the draw is the recorded one, and what lies in public is its own.
+
+It reads and says no by name; it publishes nothing. What is asked of a draw's inputs is `door_inputs.py`.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from qlog_assets.door.draws import Draw, DrawError, load_draw
+from qlog_assets.door.inputs import DoorError, refuse_broken_limits
+from qlog_assets.door.publication import unlike_draw
+from qlog_assets.ledger import Charge
+from qlog_assets.mechanisms.mechanism import MechanismEntry
+from qlog_assets.months import Month
+from qlog_assets.pipeline.chain import is_of_this_version
+from qlog_assets.report.public_zone import damage
+from qlog_assets.storage.engine import OpenEngine
+from qlog_assets.storage.partition import WarehouseError
+from qlog_assets.storage.warehouse import Warehouse
+
+
+def recorded_draw(warehouse: Warehouse, charge: Charge, *, needed: bool) -> Draw | None:
+    """The charge's stored draw, if it is there; where it is needed, refused if the ledger recorded another one.
+
+    A release that is public already does not need it: what is wrong with its draw is for the audit to tell.
+    """
+    if not (warehouse.draws / charge.fingerprint).exists():
+        return None
+    try:
+        draw = load_draw(warehouse, charge.fingerprint)
+    except DrawError:
+        if needed:
+            raise
+        return None
+    if draw.digest == charge.draw_digest:
+        return draw
+    if needed:
+        raise DoorError(
+            f"the stored draw of {charge.release_id} is not the one the ledger recorded: it was changed on disk; "
+            "restore private/draws from a backup"
+        )
+    return None
+
+
+def refuse_changed_inputs(
+    warehouse: Warehouse, open_engine: OpenEngine, entry: MechanismEntry, month: Month, draw: Draw
+) -> None:
+    """Refuse while what the draw was made from lies there changed; what retention deleted cannot be looked at."""
+    limited = entry.inputs[0]
+    shape = draw.release.inputs[limited]
+    if not (warehouse.private / limited / month / shape).exists():
+        return
+    try:
+        partition = warehouse.partition(limited, month, shape)
+        partition.verify()
+    except WarehouseError as error:
+        raise DoorError(f"the door refuses {entry.name} {month}: {error}") from None
+    # What an earlier version drew from was checked by that version when it was drawn; this one counts other columns.
+    if is_of_this_version(partition):
+        with open_engine() as engine:
+            refuse_broken_limits(engine, entry, month, partition)
+
+
+def refuse_damaged(entry: MechanismEntry, charge: Charge, target: Path, draw: Draw | None) -> None:
+    """Never serve files that are not what was published, nor what was published that is not what was drawn."""
+    found = damage(target, charge.manifest_digest)
+    if not found and draw is not None:
+        found = unlike_draw(target, draw, entry)
+    if found:
+        raise DoorError(
+            f"the door refuses to serve {charge.release_id}: {found[0]}: remove its directory from released/ and "
+            "run again while its draw is stored, or restore it from a backup"
+        )

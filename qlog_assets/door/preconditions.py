@@ -1,0 +1,85 @@
+"""Who may be at the door, and when it stays shut: one process a month, one data set a warehouse, no stranger in public.
+
+These look and refuse; what is drawn and published is `release.py`, and what is asked of its inputs is `door_inputs.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from qlog_assets.door.inputs import DoorError
+from qlog_assets.ledger import Ledger, LedgerError
+from qlog_assets.report.public_zone import replaced_manifests, unknown_entries
+from qlog_assets.storage.private_files import write_private
+from qlog_assets.storage.scratch import held
+from qlog_assets.storage.warehouse import Warehouse
+
+LONGEST_WAIT_SECONDS = 3600
+"""How long a process waits for another one at the door of the same month: a full month draws in minutes."""
+
+
+@contextmanager
+def alone(
+    warehouse: Warehouse,
+    mechanism: str,
+    month: str,
+    wait_seconds: float = LONGEST_WAIT_SECONDS,
+    undone: str = "nothing was published",
+) -> Iterator[None]:
+    """One process at a time for a month and mechanism, after removing what killed ones left.
+
+    A ledger that cannot be asked ends the work before it has an effect: the error begins with `undone`.
+    """
+    busy = f"{undone}: another process is at the door for {mechanism} {month}"
+    with held(warehouse.locks / f"{mechanism}-{month}.lock", wait_seconds, busy):
+        warehouse.remove_leftovers()
+        try:
+            yield
+        except LedgerError as error:
+            if type(error) is not LedgerError:
+                raise  # a refusal of this very request: over budget, another live release, withdrawn
+            raise DoorError(f"{undone}: {error}") from None
+
+
+def refuse_strangers(warehouse: Warehouse, ledger: Ledger, dataset: str) -> None:
+    """Refuse to work while `released/` holds what the ledger does not know: it was lost, cut or swapped."""
+    found = unknown_entries(warehouse, ledger, dataset) or replaced_manifests(warehouse, ledger)
+    if found:
+        more = f" (and {len(found) - 1} more)" if len(found) > 1 else ""
+        raise DoorError(
+            f"the door refuses to work: {found[0]}{more}: restore the ledger that charged for it, or what was there"
+        )
+
+
+def refuse_second_dataset(warehouse: Warehouse, dataset: str) -> None:
+    """Refuse another name for the same log: it would open another budget for the same people."""
+    pin = pinned_dataset(warehouse)
+    known = pin.read_text(encoding="utf-8").strip() if pin.exists() else dataset
+    if known != dataset:
+        raise DoorError(
+            f"the door refuses to work: this warehouse holds the data set {known} and the policy says {dataset}: "
+            "a second name would be a second budget for the same people"
+        )
+
+
+def refuse_lost_account(warehouse: Warehouse, ledger: Ledger, dataset: str) -> None:
+    """Refuse to open an account that was opened before: whatever its ledger charged would be forgotten with it."""
+    if pinned_dataset(warehouse).exists():
+        raise DoorError(
+            f"the door refuses to work: charges were made for {dataset} and the ledger at {ledger.where} knows none: "
+            "restore the ledger that made them"
+        )
+
+
+def pin_dataset(warehouse: Warehouse, dataset: str) -> None:
+    """Remember that an account was opened. After it was, so that a crash in between locks nobody out."""
+    pin = pinned_dataset(warehouse)
+    if not pin.exists():
+        write_private(pin, f"{dataset}\n")
+
+
+def pinned_dataset(warehouse: Warehouse) -> Path:
+    """Where a warehouse keeps the name of its data set, from its first charge on."""
+    return warehouse.private / "dataset"

@@ -1,0 +1,159 @@
+"""What a release looks like when it is public: from a stored draw to a directory of files, the same bytes every time.
+
+The door decides whether and when; nothing here is called by anybody else. Everything written is a function of the
+draw, its charge and the ledger's event that recorded it, so a publication that was interrupted can be made again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from qlog_assets.checks.personal_data import suppression_mask
+from qlog_assets.checks.released import NEVER, released_frames
+from qlog_assets.checks.suites import run_suite
+from qlog_assets.door.draws import Draw
+from qlog_assets.errors import QlogError
+from qlog_assets.ledger import Charge, SaltedHead
+from qlog_assets.mechanisms.mechanism import Drawn, MechanismEntry
+from qlog_assets.privacy.guarantee import Guarantee
+from qlog_assets.report.datasheet import write_datasheet
+from qlog_assets.report.manifest import MANIFEST_NAME, ManifestTable, build_manifest, load_manifest, write_manifest
+from qlog_assets.report.tables import TableLayout, read_csv, write_table
+from qlog_assets.storage.scratch import sync_directory
+
+
+class PublicationError(QlogError):
+    """A draw that may not be published as it is."""
+
+
+@dataclass(frozen=True)
+class Publication:
+    """What a published release says of itself, read back from its manifest."""
+
+    path: Path
+    rows: dict[str, int]
+    thresholds: dict[str, int]
+
+    @classmethod
+    def read(cls, path: Path) -> Publication:
+        tables = load_manifest(path / "manifest.json")["tables"]
+        return cls(
+            path,
+            {name: int(table["rows"]) for name, table in tables.items()},
+            {name: int(table["threshold"]) for name, table in tables.items()},
+        )
+
+
+def stage(
+    directory: Path,
+    entry: MechanismEntry,
+    charge: Charge,
+    draw: Draw,
+    promise: Guarantee,
+    head: SaltedHead,
+    reached: Callable[[str], None],
+) -> Path:
+    """Fill a directory with the release's public files; returns the manifest."""
+    drawn = draw.read()
+    public, suppressed = suppress_personal_data(drawn, entry)
+    reached("personal_data_suppressed")
+    layouts = [layout for layout in entry.tables if layout.name in public]
+    for layout in layouts:
+        check_output(layout, public[layout.name], drawn)
+    reached("outputs_checked")
+    manifest = build_manifest(
+        release_id=charge.release_id,
+        dataset=charge.dataset,
+        month=charge.month,
+        mechanism_version=charge.mechanism_version,
+        draw_number=charge.draw_number,
+        drawn_on=(charge.drawn_at or "")[:10],
+        parameters=charge.parameters,
+        guarantee=promise,
+        tables=[
+            ManifestTable(
+                layout,
+                public[layout.name].num_rows,
+                write_table(public[layout.name], layout, directory),
+                drawn.tables[layout.name].threshold,
+                drawn.tables[layout.name].threshold_outside_pool,
+                suppressed[layout.name],
+            )
+            for layout in layouts
+        ],
+        pools=draw.release.public_material,
+        ledger_seq=head.seq,
+        ledger_salt=head.salt,
+        ledger_salted_head=head.digest,
+        about=draw.release.about,
+        software=draw.release.software,
+    )
+    datasheet = write_datasheet(manifest, public, directory)
+    path = write_manifest(manifest, directory, [datasheet])
+    for file in directory.iterdir():
+        file.chmod(0o644)
+    sync_directory(directory)
+    return path
+
+
+def unlike_draw(directory: Path, draw: Draw, entry: MechanismEntry) -> list[str]:
+    """In what the public tables differ from what was drawn. Empty: in nothing.
+
+    Checksums tell that files are those of a manifest; only the draw tells that the manifest is of this release. Rows
+    are compared, not bytes, and which rows are suppressed is not decided again: a later version may write other bytes
+    and know more patterns.
+    """
+    drawn, tables = draw.read(), load_manifest(directory / MANIFEST_NAME)["tables"]
+    sentences = []
+    for layout in entry.tables:
+        if (layout.name in tables) != (layout.name in drawn.tables):
+            sentences.append(f"{layout.name} was drawn or is public, and not both")
+        elif layout.name in tables:
+            rows = drawn.tables[layout.name].rows.cast(layout.schema)
+            try:
+                public = pq.read_table(directory / f"{layout.name}.parquet").cast(layout.schema)
+                text = read_csv(directory / f"{layout.name}.csv", layout)
+            except (pa.ArrowException, ValueError, KeyError):
+                sentences.append(f"{layout.name} cannot be read as the table it should be")
+                continue
+            unknown = public.join(rows, keys=layout.schema.names, join_type="left anti").num_rows
+            if unknown or public.num_rows + tables[layout.name]["suppressed_rows"] != rows.num_rows:
+                sentences.append(f"{layout.name}.parquet does not say what was drawn")
+            if not text.equals(public):
+                sentences.append(f"{layout.name}.csv does not say what {layout.name}.parquet says")
+    return sentences
+
+
+def suppress_personal_data(drawn: Drawn, entry: MechanismEntry) -> tuple[dict[str, pa.Table], dict[str, int]]:
+    """The tables without rows that look like somebody's data and were not public before; how many rows that took.
+
+    Post-processing of what was drawn: it looks at released texts and the public pool, never at the log.
+    """
+    kept: dict[str, pa.Table] = {}
+    suppressed: dict[str, int] = {}
+    for layout in entry.tables:
+        if layout.name not in drawn.tables:
+            continue
+        rows = drawn.tables[layout.name].rows
+        personal = suppression_mask([rows[key] for key in layout.keys], drawn.public_texts)
+        kept[layout.name] = rows.filter(pa.array(~personal))
+        suppressed[layout.name] = int(personal.sum())
+    return kept, suppressed
+
+
+def check_output(layout: TableLayout, rows: pa.Table, drawn: Drawn) -> None:
+    """Run the released table's suite; raise with its reason if anything in it may not be public."""
+    table = drawn.tables[layout.name]
+    outside = NEVER if table.only_public else table.threshold_outside_pool or table.threshold
+    result = run_suite(
+        f"released_{layout.name}",
+        released_frames(rows, layout, drawn.public_texts),
+        parameters={"threshold": table.threshold, "threshold_outside_pool": outside},
+    )
+    if not result.passed:
+        raise PublicationError(f"the door refuses to publish: {result.reason}")

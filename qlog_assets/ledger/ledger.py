@@ -1,0 +1,394 @@
+"""The privacy ledger: which release cost what, and whether another may be made. The only authority on the budget.
+
+The history is append-only and the state is folded from it. Every write is one transaction that takes the database's
+write lock, re-reads the whole history, checks it and decides: two processes can never both take the last of a budget.
+Drawing noise and writing files is the door's (`release.py`); this module knows nothing about either.
+"""
+
+from __future__ import annotations
+
+import getpass
+import json
+import os
+import re
+import secrets
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from qlog_assets.ledger import chain as ledger_chain
+from qlog_assets.ledger.budget import Accountant, Amount, Budget, Number, cost
+from qlog_assets.ledger.chain import Event, SaltedHead, broken_links, canonical
+from qlog_assets.ledger.rules import (
+    BudgetError,
+    DrawConflictError,
+    LiveReleaseError,
+    UnknownReleaseError,
+    WithdrawnError,
+    allow,
+    charge_of,
+    dataset_of,
+    in_words,
+    known_charge,
+    over_budget,
+)
+from qlog_assets.ledger.state import NEXT_STATES, Charge, Dataset, Request, State, fold
+from qlog_assets.ledger.store import Author, LedgerError, MissingLedgerError, Store, Writer
+from qlog_assets.months import Month
+
+__all__ = [
+    "Amount",
+    "Balance",
+    "Budget",
+    "BudgetError",
+    "Charge",
+    "Dataset",
+    "DrawConflictError",
+    "Event",
+    "Ledger",
+    "LedgerError",
+    "LiveReleaseError",
+    "MissingLedgerError",
+    "SaltedHead",
+    "UnknownReleaseError",
+    "WithdrawnError",
+]
+
+OWN_KINDS = ("created", "dataset", "budget", *NEXT_STATES)
+"""Events that change the state. Anything else that is recorded is a note: kept, chained, and without effect."""
+
+
+@dataclass(frozen=True)
+class Balance:
+    """A data set's account. With the zcdp accountant, ε of spent and left comes from Σρ and does not add up."""
+
+    budget: Budget
+    spent: Amount
+    """Everything counted: reserved, drawn, published and withdrawn."""
+    reserved: Amount
+    """The part of it that no draw was recorded for: it can still be given back."""
+    left: Amount
+
+
+class Ledger:
+    """One privacy ledger, open for questions and for charges. Make it with `Ledger.open`."""
+
+    def __init__(self, store: Store, author: Author) -> None:
+        self._store = store
+        self._author = author
+
+    @classmethod
+    def open(
+        cls,
+        place: str | Path,
+        *,
+        who: str | None = None,
+        run_id: str | None = None,
+        code_version: str | None = None,
+        create: bool = True,
+        wait_seconds: float = 30,
+        clock: Callable[[], datetime] | None = None,
+    ) -> Ledger:
+        """The ledger at a file path or an SQLAlchemy URL; made if it is not there, unless `create` is False.
+
+        `wait_seconds` bounds how long it waits for another process's transaction, which takes milliseconds.
+        """
+        author = Author(who or _user_name(), run_id, code_version)
+        if clock is not None:
+            author = replace(author, clock=clock)
+        return cls(Store.open(place, author, create=create, wait_seconds=wait_seconds), author)
+
+    def for_run(self, run_id: str | None, code_version: str | None = None) -> Ledger:
+        """The same ledger, writing in the name of another run."""
+        author = replace(self._author, run_id=run_id, code_version=code_version or self._author.code_version)
+        return Ledger(self._store, author)
+
+    @property
+    def where(self) -> str:
+        """The file, or the URL without its password: fit for messages."""
+        return self._store.where
+
+    # Writing: each method is one transaction.
+
+    def ensure_dataset(
+        self, name: str, budget: Budget, *, unit: str = "user", relation: str = "add-or-remove-one-user"
+    ) -> Dataset:
+        """The data set, opened with this budget on first use. A budget the ledger has wins over the one given here."""
+        known = self._state().datasets.get(name)
+        if known is None:
+            if not re.fullmatch(r"[a-z0-9][a-z0-9_-]{0,62}", name):
+                raise LedgerError(f"{name!r} is not a data set's name: small letters, digits, - and _")
+            with self._transaction() as (state, append):
+                if name not in state.datasets:
+                    append("dataset", name, {"budget": budget.as_json(), "unit": unit, "relation": relation})
+                known = state.datasets[name]
+        for word, asked, has in (("unit", unit, known.unit), ("relation", relation, known.relation)):
+            if asked != has:
+                raise LedgerError(
+                    f"the data set {name} has the privacy {word} {has}; its charges cannot be read as {asked}"
+                )
+        return known
+
+    def set_budget(
+        self,
+        dataset: str,
+        epsilon: Number,
+        delta: Number,
+        reason: str,
+        *,
+        accountant: Accountant | None = None,
+        conversion_delta: Number | None = None,
+    ) -> Dataset:
+        """Raise or lower a budget, never below what is spent and reserved."""
+        reason = _reason(reason)
+        with self._transaction() as (state, append):
+            old = dataset_of(state, dataset).budget
+            kind = accountant or old.accountant
+            if conversion_delta is None and kind == old.accountant:
+                conversion_delta = old.conversion_delta
+            budget = Budget(
+                cost("epsilon", epsilon),
+                cost("delta", delta),
+                kind,
+                None if conversion_delta is None else cost("conversion_delta", conversion_delta),
+            )
+            total = state.totals[dataset]
+            if not budget.holds(total):
+                raise BudgetError(
+                    f"the budget of {dataset} cannot be {in_words(budget, budget.limit)}: "
+                    f"{in_words(budget, budget.spent(total))} is spent or reserved"
+                )
+            append("budget", dataset, {"budget": budget.as_json(), "was": old.as_json(), "reason": reason})
+            return state.datasets[dataset]
+
+    def reserve(
+        self,
+        *,
+        dataset: str,
+        month: str,
+        mechanism: str,
+        variant: str,
+        mechanism_version: int,
+        parameters: Mapping[str, Any],
+        inputs: Mapping[str, str],
+        epsilon: Number,
+        delta: Number,
+        rho: Number | None = None,
+        again: str | None = None,
+    ) -> tuple[Charge, bool]:
+        """The charge of this request, and whether it is new. A request the ledger knows is not charged again.
+
+        `inputs` are digests by name. `again` is the reason for one more draw where the month has a release already;
+        the same request with the same reason is the same draw, so a retried or doubly clicked run pays once.
+        """
+        if not re.fullmatch(r"[a-z][a-z0-9_]*", mechanism):
+            raise LedgerError(f"{mechanism!r} is not a mechanism's name: small letters, digits and _")
+        request = Request(
+            dataset, str(Month(month)), mechanism, variant, mechanism_version, _plain(parameters), _plain(inputs)
+        )
+        costs = {"epsilon": cost("epsilon", epsilon), "delta": cost("delta", delta)}
+        exact_rho = None if rho is None else cost("rho", rho)
+        reason = None if again is None else _reason(again)
+        with self._transaction() as (state, append):
+            budget = dataset_of(state, dataset).budget
+            known = known_charge(state.history(request), request, reason)
+            if known is not None:
+                return known, False
+            asked = Amount.of(**costs, rho=exact_rho)
+            if not budget.holds(state.totals[dataset] + asked):
+                raise BudgetError(over_budget(state, dataset, budget, asked))
+            draw_number = 1 + max((charge.draw_number for charge in state.history(request)), default=0)
+            release_id = _new_release_id(state, request)
+            facts = {
+                "release_id": release_id,
+                "fingerprint": request.fingerprint(draw_number),
+                "draw_number": draw_number,
+                "month": request.month,
+                "mechanism": mechanism,
+                "variant": variant,
+                "mechanism_version": mechanism_version,
+                "parameters": request.parameters,
+                "inputs": request.inputs,
+                **costs,
+                "rho": exact_rho,
+                "reason": reason,
+            }
+            append("reserved", dataset, facts)
+            return state.charges[release_id], True
+
+    def record_draw(self, release: str, draw_digest: str) -> Charge:
+        """Say that the release's draw is stored. From here on its charge cannot be given back."""
+        return self._advance(release, "drawn", "draw_digest", draw_digest)
+
+    def record_publication(self, release: str, manifest_digest: str) -> Charge:
+        """Say that the release is public, with this manifest."""
+        return self._advance(release, "published", "manifest_digest", manifest_digest)
+
+    def abandon(self, release: str, reason: str) -> Charge:
+        """Give a reservation back, before its draw is recorded. Whether a draw lies on disk is the door's to check."""
+        return self._close(release, "abandoned", reason)
+
+    def withdraw(self, release: str, reason: str) -> Charge:
+        """Take a drawn or published release back. Its charge stays: what was seen cannot be unseen."""
+        return self._close(release, "withdrawn", reason)
+
+    def record(self, kind: str, dataset: str, facts: Mapping[str, Any]) -> Event:
+        """Keep a note in the history, such as `forgotten` with the months whose raw data was deleted."""
+        if kind in OWN_KINDS or not re.fullmatch(r"[a-z][a-z_]*", kind):
+            raise LedgerError(f"{kind!r} is not a kind of note")
+        with self._transaction() as (state, append):
+            dataset_of(state, dataset)
+            return append(kind, dataset, _plain(facts))
+
+    # Reading: each method folds the history as it is now.
+
+    def datasets(self) -> list[Dataset]:
+        return list(self._state().datasets.values())
+
+    def charges(self, dataset: str | None = None) -> list[Charge]:
+        """All charges in the order they were reserved, given-back ones included."""
+        return [charge for charge in self._state().charges.values() if dataset in (None, charge.dataset)]
+
+    def charge(self, release: str) -> Charge:
+        """The charge of a release id or of a fingerprint."""
+        return charge_of(self._state(), release)
+
+    def live(self, dataset: str, month: str, mechanism: str) -> list[Charge]:
+        """The live releases of a month, by draw number: the last one is the month's current release."""
+        key = (dataset, month, mechanism)
+        return [charge for charge in self.charges(dataset) if charge.request.key == key and charge.live]
+
+    def balance(self, dataset: str) -> Balance:
+        """What a data set may spend, has spent and has left."""
+        state = self._state()
+        budget, total = dataset_of(state, dataset).budget, state.totals[dataset]
+        waiting = [c.amount for c in state.charges.values() if c.dataset == dataset and c.state == "reserved"]
+        reserved = budget.spent(sum(waiting, start=Amount()))
+        return Balance(budget, budget.spent(total), reserved, budget.left(total))
+
+    def spent(self, dataset: str) -> Amount:
+        return self.balance(dataset).spent
+
+    def left(self, dataset: str) -> Amount:
+        return self.balance(dataset).left
+
+    def events(self) -> list[Event]:
+        """The whole history. Private: payloads hold input digests."""
+        return self._store.read()
+
+    def head(self) -> tuple[int, str]:
+        """The last event's number and hash. Private: a manifest gets the salted head."""
+        last = self._events()[-1]
+        return last.seq, last.hash
+
+    def salted_head(self, salt: bytes, seq: int | None = None) -> SaltedHead:
+        """A public commitment to the history up to now, or up to event `seq` so that a manifest can be made again."""
+        events = self._events()
+        if seq is not None and not 1 <= seq <= len(events):
+            raise LedgerError(f"the ledger at {self.where} has no event {seq}")
+        return SaltedHead.of(events[-1 if seq is None else seq - 1], salt)
+
+    def check_salted_head(self, seq: int, salt: str, digest: str) -> bool:
+        """Whether the history contains what a manifest committed to; salt and digest in hexadecimal, as it has them."""
+        return SaltedHead(seq, salt, digest).matches(self.events())
+
+    def heads_missing(self, heads: Iterable[SaltedHead]) -> list[SaltedHead]:
+        """The commitments of manifests that this history does not contain: it was cut, rewritten or swapped."""
+        return ledger_chain.heads_missing(heads, self.events())
+
+    def verify_chain(self) -> list[str]:
+        """What is wrong with the history by itself: altered, missing or moved events, and contradictions among them.
+
+        A tail that was cut off, or a history rewritten with fitting hashes, shows only against the manifests: see
+        `heads_missing`.
+        """
+        events = self.events()
+        return broken_links(events) + fold(events)[1]
+
+    def _events(self) -> list[Event]:
+        events = self.events()
+        if not events:
+            raise LedgerError(f"the ledger at {self.where} is empty: its history was removed")
+        return events
+
+    def _state(self) -> State:
+        return fold(self.events())[0]
+
+    @contextmanager
+    def _transaction(self) -> Iterator[tuple[State, Callable[[str, str, dict[str, Any]], Event]]]:
+        """The state under the write lock, and the function that adds an event to both the table and the state."""
+        with self._store.writing(self._author) as writer:
+            state, findings = _checked(writer)
+            if findings:
+                raise LedgerError(
+                    f"the history of the ledger at {self.where} does not verify ({findings[0]}); "
+                    "nothing was written: run qlog audit"
+                )
+
+            def append(kind: str, dataset: str, facts: dict[str, Any]) -> Event:
+                event = writer.append(kind, dataset, facts)
+                state.apply(event)
+                return event
+
+            yield state, append
+
+    def _advance(self, release: str, to: str, field: str, digest: str) -> Charge:
+        with self._transaction() as (state, append):
+            charge = charge_of(state, release)
+            has = getattr(charge, field)
+            if charge.state == "withdrawn":
+                raise WithdrawnError(f"{charge.release_id} was withdrawn: {charge.closing_reason}")
+            if has is None:
+                allow(charge, to)
+                append(to, charge.dataset, {"release_id": charge.release_id, field: digest})
+            elif has != digest:
+                word = field.removesuffix("_digest")
+                raise DrawConflictError(f"{charge.release_id} is {charge.state} already, with another {word}")
+            return state.charges[charge.release_id]
+
+    def _close(self, release: str, to: str, reason: str) -> Charge:
+        reason = _reason(reason)
+        with self._transaction() as (state, append):
+            charge = charge_of(state, release)
+            if charge.state != to:
+                allow(charge, to)
+                append(to, charge.dataset, {"release_id": charge.release_id, "reason": reason})
+            return state.charges[charge.release_id]
+
+
+def _checked(writer: Writer) -> tuple[State, list[str]]:
+    state, contradictions = fold(writer.events)
+    return state, broken_links(writer.events) + contradictions
+
+
+def _new_release_id(state: State, request: Request) -> str:
+    """Random, so that a public name tells nothing about the private data it came from."""
+    while True:
+        release_id = f"{request.mechanism}-{request.month}-{secrets.token_hex(6)}"
+        if release_id not in state.charges:
+            return release_id
+
+
+def _reason(text: str) -> str:
+    if not text.strip():
+        raise LedgerError("a reason is needed: it is what an auditor will read")
+    return " ".join(text.split())
+
+
+def _plain(values: Mapping[str, Any]) -> dict[str, Any]:
+    """The values as JSON gives them back, so that what is compared now is what is compared after a restart."""
+    try:
+        return dict(json.loads(canonical(dict(values))))
+    except (TypeError, ValueError) as error:
+        raise LedgerError(f"the ledger cannot store this: {error}") from None
+
+
+def _user_name() -> str:
+    """The operating system's name for the user, without a host: the ledger may travel to an auditor."""
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):  # a container may run a user that has no name
+        return f"uid {os.getuid()}"

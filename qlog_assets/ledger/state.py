@@ -1,0 +1,295 @@
+"""What the ledger's events mean: data sets, budgets and charges, folded from the history in the order of its rows.
+
+Pure: it reads events and says what they add up to, and where they contradict one another. Deciding whether a new
+event may be written is in `ledger.py`; adding charges up is in `ledger_budget.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from typing import Any, Literal
+
+from qlog_assets.ledger.budget import Amount, Budget
+from qlog_assets.ledger.chain import Event, digest_of
+
+ChargeState = Literal["reserved", "drawn", "published", "abandoned", "withdrawn"]
+LIVE: tuple[ChargeState, ...] = ("reserved", "drawn", "published")
+"""States in which a release stands for its month: asking for a different one needs a reason."""
+NEXT_STATES: dict[ChargeState, tuple[ChargeState, ...]] = {
+    "reserved": ("drawn", "abandoned"),
+    "drawn": ("published", "withdrawn"),
+    "published": ("withdrawn",),
+    "abandoned": (),
+    "withdrawn": (),
+}
+
+
+@dataclass(frozen=True)
+class Request:
+    """Everything that decides what a release is, short of the draw number."""
+
+    dataset: str
+    month: str
+    mechanism: str
+    variant: str
+    mechanism_version: int
+    parameters: Mapping[str, Any]
+    inputs: Mapping[str, str] = field(repr=False)
+    """Digests of what the mechanism reads, by name. Private: they are stored here and never printed."""
+
+    @property
+    def key(self) -> tuple[str, str, str]:
+        """What there is one live release of."""
+        return self.dataset, self.month, self.mechanism
+
+    def fingerprint(self, draw_number: int) -> str:
+        """The name of one draw. Months and data sets are part of it: two empty months have equal inputs."""
+        return digest_of(
+            {
+                "dataset": self.dataset,
+                "month": self.month,
+                "mechanism": self.mechanism,
+                "variant": self.variant,
+                "mechanism_version": self.mechanism_version,
+                "parameters": dict(self.parameters),
+                "inputs": dict(self.inputs),
+                "draw_number": draw_number,
+            }
+        )
+
+    def differences(self, live: Request) -> list[str]:
+        """In what this request differs from the live one, in words. Names inputs, never their digests."""
+        found = []
+        if self.variant != live.variant:
+            found.append(f"variant ({live.variant}, now {self.variant})")
+        for name in sorted({*self.parameters, *live.parameters}):
+            old, new = live.parameters.get(name), self.parameters.get(name)
+            if old != new or (name in self.parameters) != (name in live.parameters):
+                found.append(f"parameter {name} ({_shortened(old)}, now {_shortened(new)})")
+        changed = [
+            name for name in sorted({*self.inputs, *live.inputs}) if self.inputs.get(name) != live.inputs.get(name)
+        ]
+        if changed:
+            found.append(f"input data ({', '.join(changed)})")
+        if self.mechanism_version != live.mechanism_version:
+            found.append(f"mechanism version ({live.mechanism_version}, now {self.mechanism_version})")
+        return found
+
+
+@dataclass(frozen=True)
+class Charge:
+    """One release's cost and its life: reserved, then drawn and published, or given back, or withdrawn."""
+
+    release_id: str
+    fingerprint: str = field(repr=False)
+    """Private: whoever guesses the input can confirm the guess with it."""
+    request: Request
+    draw_number: int
+    epsilon: Fraction
+    delta: Fraction
+    rho: Fraction | None
+    reason: str | None
+    """Why it was drawn although the month had a release; None for a month's first."""
+    state: ChargeState
+    seq: int
+    at: str
+    who: str
+    run_id: str | None
+    code_version: str | None
+    draw_digest: str | None = field(default=None, repr=False)
+    drawn_seq: int | None = None
+    drawn_at: str | None = None
+    manifest_digest: str | None = None
+    published_seq: int | None = None
+    published_at: str | None = None
+    closed_at: str | None = None
+    closing_reason: str | None = None
+    """Why it was abandoned or withdrawn."""
+
+    @property
+    def dataset(self) -> str:
+        return self.request.dataset
+
+    @property
+    def month(self) -> str:
+        return self.request.month
+
+    @property
+    def mechanism(self) -> str:
+        return self.request.mechanism
+
+    @property
+    def variant(self) -> str:
+        return self.request.variant
+
+    @property
+    def mechanism_version(self) -> int:
+        return self.request.mechanism_version
+
+    @property
+    def parameters(self) -> Mapping[str, Any]:
+        return self.request.parameters
+
+    @property
+    def inputs(self) -> Mapping[str, str]:
+        return self.request.inputs
+
+    @property
+    def live(self) -> bool:
+        return self.state in LIVE
+
+    @property
+    def amount(self) -> Amount:
+        return Amount.of(self.epsilon, self.delta, self.rho)
+
+    @property
+    def counted(self) -> bool:
+        """Whether it takes budget. A withdrawn release does: what was seen cannot be unseen."""
+        return self.state != "abandoned"
+
+
+@dataclass(frozen=True)
+class Dataset:
+    """What one budget protects."""
+
+    name: str
+    budget: Budget
+    unit: str
+    relation: str
+
+
+class ContradictionError(Exception):
+    """An event that cannot follow from the ones before it."""
+
+
+class State:
+    """The ledger after some events."""
+
+    def __init__(self) -> None:
+        self.datasets: dict[str, Dataset] = {}
+        self.charges: dict[str, Charge] = {}
+        """By release id, in the order of reservation."""
+        self.totals: dict[str, Amount] = {}
+        """What the counted charges of each data set add up to."""
+
+    def history(self, request: Request) -> list[Charge]:
+        """The charges of the request's month and mechanism that were not given back, oldest first."""
+        return [c for c in self.charges.values() if c.request.key == request.key and c.counted]
+
+    def find(self, release: str) -> Charge | None:
+        """The charge of a release id, or the newest of a fingerprint (a given-back one may have been reserved anew)."""
+        if release in self.charges:
+            return self.charges[release]
+        return next((c for c in reversed(self.charges.values()) if c.fingerprint == release), None)
+
+    def apply(self, event: Event) -> None:
+        """Take one more event into account. Raises ContradictionError where it cannot be; ValueError or KeyError or
+        TypeError where its payload is not what this ledger writes."""
+        facts = event.facts
+        if event.kind in ("dataset", "budget"):
+            self._apply_budget(event, facts)
+        elif event.kind == "reserved":
+            self._apply_reservation(event, facts)
+        elif event.kind in NEXT_STATES:
+            self._apply_transition(event, facts)
+        elif event.kind == "created" and event.seq != 1:
+            raise ContradictionError("a ledger is created once, by its first event")
+
+    def _apply_budget(self, event: Event, facts: dict[str, Any]) -> None:
+        known = self.datasets.get(event.dataset)
+        budget = Budget.from_json(facts["budget"])
+        if event.kind == "dataset":
+            if known is not None:
+                raise ContradictionError(f"the data set {event.dataset} exists already")
+            self.datasets[event.dataset] = Dataset(event.dataset, budget, str(facts["unit"]), str(facts["relation"]))
+            self.totals[event.dataset] = Amount()
+            return
+        if known is None:
+            raise ContradictionError(f"there is no data set {event.dataset}")
+        self.datasets[event.dataset] = replace(known, budget=budget)
+        if not budget.holds(self.totals[event.dataset]):
+            raise ContradictionError("the budget was set below what was spent")
+
+    def _apply_reservation(self, event: Event, facts: dict[str, Any]) -> None:
+        request = Request(
+            dataset=event.dataset,
+            month=facts["month"],
+            mechanism=facts["mechanism"],
+            variant=facts["variant"],
+            mechanism_version=facts["mechanism_version"],
+            parameters=facts["parameters"],
+            inputs=facts["inputs"],
+        )
+        charge = Charge(
+            release_id=facts["release_id"],
+            fingerprint=facts["fingerprint"],
+            request=request,
+            draw_number=facts["draw_number"],
+            epsilon=Fraction(facts["epsilon"]),
+            delta=Fraction(facts["delta"]),
+            rho=None if facts["rho"] is None else Fraction(facts["rho"]),
+            reason=facts["reason"],
+            state="reserved",
+            seq=event.seq,
+            at=event.at,
+            who=event.who,
+            run_id=event.run_id,
+            code_version=event.code_version,
+        )
+        if charge.dataset not in self.datasets:
+            raise ContradictionError(f"there is no data set {charge.dataset}")
+        if charge.release_id in self.charges:
+            raise ContradictionError(f"{charge.release_id} exists already")
+        twin = self.find(charge.fingerprint)
+        self.charges[charge.release_id] = charge
+        self.totals[charge.dataset] += charge.amount
+        if charge.fingerprint != request.fingerprint(charge.draw_number):
+            raise ContradictionError(f"{charge.release_id} has a fingerprint that is not its own")
+        if twin is not None and twin.counted:
+            raise ContradictionError(f"{charge.release_id} was reserved although {twin.release_id} is the same request")
+        if not self.datasets[charge.dataset].budget.holds(self.totals[charge.dataset]):
+            raise ContradictionError(f"{charge.release_id} was reserved over the budget")
+
+    def _apply_transition(self, event: Event, facts: dict[str, Any]) -> None:
+        charge = self.charges.get(facts["release_id"])
+        if charge is None:
+            raise ContradictionError("it is about a release that was never reserved")
+        if event.kind not in NEXT_STATES[charge.state]:
+            raise ContradictionError(f"{charge.release_id} was {charge.state} and cannot become {event.kind}")
+        changes: dict[str, Any] = {"state": event.kind}
+        if event.kind == "drawn":
+            changes |= {"draw_digest": facts["draw_digest"], "drawn_seq": event.seq, "drawn_at": event.at}
+        elif event.kind == "published":
+            changes |= {
+                "manifest_digest": facts["manifest_digest"],
+                "published_seq": event.seq,
+                "published_at": event.at,
+            }
+        else:
+            changes |= {"closing_reason": facts["reason"], "closed_at": event.at}
+        if event.kind == "abandoned":
+            self.totals[charge.dataset] -= charge.amount
+        self.charges[charge.release_id] = replace(charge, **changes)
+
+
+def fold(events: Iterable[Event]) -> tuple[State, list[str]]:
+    """The state after these events, and a sentence for each event that contradicts the ones before it.
+
+    An event that cannot be read is left out of the state; whoever writes refuses to go on from a contradiction.
+    """
+    state, findings = State(), []
+    for event in events:
+        try:
+            state.apply(event)
+        except ContradictionError as contradiction:
+            findings.append(f"event {event.seq} ({event.kind}): {contradiction}")
+        except (KeyError, TypeError, ValueError, AttributeError, ZeroDivisionError):
+            findings.append(f"event {event.seq} ({event.kind}): its payload cannot be read")
+    return state, findings
+
+
+def _shortened(value: Any) -> str:
+    text = str(value)
+    return text if len(text) <= 40 else f"{text[:37]}..."

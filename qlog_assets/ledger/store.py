@@ -1,0 +1,242 @@
+"""Where the ledger's events are kept: one append-only table in SQLite or PostgreSQL, through SQLAlchemy.
+
+Every difference between the two databases is in this module. What the events mean is not: see `ledger_state.py`.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy.engine import URL, make_url
+from sqlalchemy.exc import ArgumentError, DBAPIError
+from sqlalchemy.pool import NullPool
+
+from qlog_assets.errors import QlogError
+from qlog_assets.ledger.chain import FIRST_PREVIOUS, Event, canonical
+
+
+class LedgerError(QlogError):
+    """The ledger cannot be used, or refuses a request. One line; never an input digest or a password."""
+
+
+class MissingLedgerError(LedgerError):
+    """There is no ledger where one was expected."""
+
+
+FORMAT = 1
+"""The layout of events and payloads. Raised by hand when an older ledger could no longer be read."""
+
+EVENTS = sa.Table(
+    "events",
+    sa.MetaData(),
+    sa.Column("seq", sa.BigInteger().with_variant(sa.Integer, "sqlite"), primary_key=True, autoincrement=False),
+    *(sa.Column(name, sa.Text, nullable=False) for name in ("dataset", "kind", "at", "who")),
+    *(sa.Column(name, sa.Text, nullable=True) for name in ("run_id", "code_version")),
+    *(sa.Column(name, sa.Text, nullable=False) for name in ("payload", "previous_hash", "hash")),
+)
+
+# Seat belts against an honest mistake at a database prompt. Whoever may drop a trigger can still rewrite rows: the
+# hash chain and the heads in the manifests find that.
+_APPEND_ONLY = {
+    "sqlite": (
+        "CREATE TRIGGER events_no_update BEFORE UPDATE ON events "
+        "BEGIN SELECT RAISE(ABORT, 'the ledger is append-only'); END",
+        "CREATE TRIGGER events_no_delete BEFORE DELETE ON events "
+        "BEGIN SELECT RAISE(ABORT, 'the ledger is append-only'); END",
+        # INSERT OR REPLACE removes the old row without firing the delete trigger; only the next number may come in.
+        "CREATE TRIGGER events_next_only BEFORE INSERT ON events "
+        "WHEN NEW.seq IS NOT (SELECT coalesce(max(seq), 0) + 1 FROM events) "
+        "BEGIN SELECT RAISE(ABORT, 'the ledger is append-only'); END",
+    ),
+    "postgresql": (
+        "CREATE FUNCTION qlog_ledger_is_append_only() RETURNS trigger LANGUAGE plpgsql AS "
+        "$$ BEGIN RAISE EXCEPTION 'the ledger is append-only'; END $$",
+        "CREATE TRIGGER events_append_only BEFORE UPDATE OR DELETE OR TRUNCATE ON events "
+        "FOR EACH STATEMENT EXECUTE FUNCTION qlog_ledger_is_append_only()",
+    ),
+}
+
+# Two processes that open a new PostgreSQL ledger at once queue here: the table they would lock is not there yet.
+_CREATION_LOCK = int.from_bytes(b"qlog")
+
+
+@dataclass(frozen=True)
+class Author:
+    """Who writes, from where and when: what every event says about its making."""
+
+    who: str
+    run_id: str | None = None
+    code_version: str | None = None
+    clock: Callable[[], datetime] = lambda: datetime.now(UTC)
+
+
+@dataclass
+class Writer:
+    """An open write transaction: the whole history as it is under the lock, and the right to add to it."""
+
+    events: list[Event]
+    _connection: sa.Connection
+    _author: Author
+
+    def append(self, kind: str, dataset: str, facts: dict[str, Any]) -> Event:
+        """Add one event. It counts when the transaction commits, and not before."""
+        last = self.events[-1] if self.events else None
+        event = Event(
+            seq=last.seq + 1 if last else 1,
+            dataset=dataset,
+            kind=kind,
+            at=self._author.clock().astimezone(UTC).isoformat(timespec="milliseconds"),
+            who=self._author.who,
+            run_id=self._author.run_id,
+            code_version=self._author.code_version,
+            payload=canonical(facts),
+            previous_hash=last.hash if last else FIRST_PREVIOUS,
+            hash="",
+        ).sealed()
+        self._connection.execute(sa.insert(EVENTS).values(asdict(event)))
+        self.events.append(event)
+        return event
+
+
+class Store:
+    """The table of events behind one URL. Holds no connection between calls, so it survives a fork."""
+
+    def __init__(self, url: URL, wait_seconds: float) -> None:
+        self.wait_seconds = wait_seconds
+        self._sqlite = url.get_backend_name() == "sqlite"
+        self.where = str(url.database) if self._sqlite else url.set(query={}).render_as_string(hide_password=True)
+        arguments: dict[str, Any] = {}
+        if self._sqlite:
+            arguments["timeout"] = wait_seconds
+        elif "connect_timeout" not in url.query:
+            arguments["connect_timeout"] = max(2, round(wait_seconds))  # libpq takes whole seconds, at least two
+        try:
+            # Read committed: each statement sees what was committed before it, so the read under the lock is complete.
+            isolation = {} if self._sqlite else {"isolation_level": "READ COMMITTED"}
+            self._engine = sa.create_engine(url, poolclass=NullPool, connect_args=arguments, **isolation)
+        except ModuleNotFoundError:
+            raise LedgerError(
+                f"the ledger at {self.where} needs PostgreSQL's driver: install qlog[postgresql]"
+            ) from None
+        if self._sqlite:
+            sa.event.listen(self._engine, "connect", _prepare_sqlite)
+            sa.event.listen(self._engine, "begin", _begin_sqlite)
+
+    @classmethod
+    def open(cls, place: str | Path, author: Author, *, create: bool, wait_seconds: float) -> Store:
+        """The store at a path or an SQLAlchemy URL. A new one starts with an event that holds a random secret."""
+        url = _url_of(place)
+        if url.get_backend_name() == "sqlite":
+            _ensure_file(Path(str(url.database)), create)
+        store = cls(url, wait_seconds)
+        with store._transaction(write=False) as connection:
+            exists = sa.inspect(connection).has_table(EVENTS.name)
+        if not exists and not create:
+            raise MissingLedgerError(f"there is no ledger at {store.where}")
+        if not exists:
+            store._create(author)
+        return store
+
+    def read(self) -> list[Event]:
+        """All events, in their order."""
+        with self._transaction(write=False) as connection:
+            return _all_events(connection)
+
+    @contextmanager
+    def writing(self, author: Author) -> Iterator[Writer]:
+        """One transaction with the right to write: nobody else adds an event between its read and its commit."""
+        with self._transaction(write=True) as connection:
+            if not self._sqlite:
+                connection.execute(sa.text("LOCK TABLE events IN EXCLUSIVE MODE"))
+            yield Writer(_all_events(connection), connection, author)
+
+    def _create(self, author: Author) -> None:
+        with self._transaction(write=True) as connection:
+            if not self._sqlite:
+                connection.execute(sa.select(sa.func.pg_advisory_xact_lock(_CREATION_LOCK)))
+            if sa.inspect(connection).has_table(EVENTS.name):
+                return  # another process was first
+            EVENTS.create(connection)
+            for statement in _APPEND_ONLY[connection.dialect.name]:
+                connection.exec_driver_sql(statement)
+            Writer([], connection, author).append("created", "", {"format": FORMAT, "secret": secrets.token_hex(16)})
+
+    @contextmanager
+    def _transaction(self, *, write: bool) -> Iterator[sa.Connection]:
+        try:
+            with self._engine.connect() as connection:
+                connection.execution_options(qlog_write=write)
+                with connection.begin():
+                    if write and not self._sqlite:
+                        connection.exec_driver_sql(f"SET LOCAL lock_timeout = {round(self.wait_seconds * 1000)}")
+                    yield connection
+        except DBAPIError as error:
+            # `from None`: SQLAlchemy's own message carries the row, and the row carries input digests.
+            raise self._explained(error) from None
+
+    def _explained(self, error: DBAPIError) -> LedgerError:
+        text = str(error.orig).strip()
+        if "locked" in text or getattr(error.orig, "sqlstate", None) == "55P03":
+            return LedgerError(
+                f"the ledger at {self.where} is locked by another process (waited {self.wait_seconds:g} s); "
+                "nothing was written"
+            )
+        return LedgerError(
+            f"the ledger at {self.where} cannot be used: {text.splitlines()[0] if text else 'no reason given'}"
+        )
+
+
+def _prepare_sqlite(connection: Any, _record: object) -> None:
+    connection.isolation_level = None  # the driver begins no transactions of its own: see _begin_sqlite
+    # EXTRA also syncs the directory: a charge that was reported as taken survives a power cut.
+    connection.execute("PRAGMA synchronous = EXTRA")
+
+
+def _begin_sqlite(connection: sa.Connection) -> None:
+    # IMMEDIATE takes the write lock before the first read: a deferred transaction could read a sum that is stale
+    # by the time it writes, and would then fail instead of waiting.
+    write = connection.get_execution_options().get("qlog_write")
+    connection.exec_driver_sql("BEGIN IMMEDIATE" if write else "BEGIN")
+
+
+def _all_events(connection: sa.Connection) -> list[Event]:
+    return [Event(*row) for row in connection.execute(sa.select(EVENTS).order_by(EVENTS.c.seq))]
+
+
+def _url_of(place: str | Path) -> URL:
+    if isinstance(place, Path) or "://" not in place:
+        return URL.create("sqlite", database=str(place))
+    try:
+        url = make_url(place)
+    except ArgumentError:
+        raise LedgerError(
+            "the ledger's URL cannot be read: write sqlite:///FILE or postgresql://USER@HOST/NAME"
+        ) from None
+    if url.get_backend_name() == "postgresql":
+        return url.set(drivername="postgresql+psycopg")
+    if url.get_backend_name() != "sqlite":
+        raise LedgerError(f"a ledger is kept in SQLite or PostgreSQL, not in {url.get_backend_name()}")
+    if url.database in (None, "", ":memory:"):
+        raise LedgerError("a ledger in memory would forget what was spent: name a file")
+    return url
+
+
+def _ensure_file(path: Path, create: bool) -> None:
+    """An empty file that only its owner may read, made before SQLite would make one that everybody may."""
+    if path.exists():
+        return
+    if not create:
+        raise MissingLedgerError(f"there is no ledger at {path}")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        os.close(os.open(path, os.O_CREAT | os.O_WRONLY, 0o600))
+    except OSError as error:
+        raise LedgerError(f"the ledger at {path} cannot be made: {error.strerror}") from None

@@ -1,0 +1,1 @@
+"""The k-anonymity methods people still use: for studies, never published."""

@@ -1,0 +1,1 @@
+"""CrowdLogging (Feild, Allan, Glatt 2011)."""

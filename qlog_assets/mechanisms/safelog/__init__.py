@@ -1,0 +1,1 @@
+"""Safelog (Zhang, Yang, Singh, Xiong 2016)."""

@@ -1,0 +1,167 @@
+"""Safelog's arithmetic: from counts to the noisy counts of queries, clicks and transitions. Pure; files are elsewhere.
+
+`draw_queries`, `draw_clicks`, `draw_listed_clicks` and `draw_transitions` are the `sound` variant (PRIVACY 2.3): each
+user holds at most q distinct queries, c distinct clicked pairs and q-1 distinct transitions, so adding or removing one
+user moves at most that many counts by one each. Queries inside a fixed public pool are noised whether anybody typed
+them or not and tested against K; queries outside it only where somebody typed them, against the stability threshold.
+Clicks and transitions are then drawn for the queries just released, which are public by then: the three budgets add up.
+
+Algorithm 1 as the paper prints it is `safelog_paper.py`.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from qlog_assets.mechanisms.safelog.parameters import SafelogParameters
+from qlog_assets.privacy.histogram import (
+    Released,
+    hybrid_histogram,
+    public_histogram,
+    stability_histogram,
+    stability_threshold,
+)
+from qlog_assets.privacy.randomness import RandomSource
+from qlog_assets.privacy.zero_domain import draw_zero_cells
+
+MECHANISM_VERSION = 1
+"""Raised by hand whenever the law of the output changes; a test pins it to the digest of the sources it stands for."""
+
+MOST_FAKES = 1_000_000
+"""How many untouched cells a table may be expected to release."""
+
+
+@dataclass(frozen=True)
+class DomainDraw:
+    """What was released of a public domain: rows of the support by index, and cells nobody touched by cell id."""
+
+    support: Released
+    cells: np.ndarray
+    cell_users: np.ndarray
+
+
+def few_fakes_threshold(cells: int, scale: Fraction, fakes: int = 1) -> int:
+    """The threshold at which about `fakes` of `cells` untouched cells are released: b·ln(cells / (2·fakes)).
+
+    Post-processing, so a float may compute it: it decides how many fakes there are, never how private the release is.
+    """
+    return max(1, math.ceil(float(scale) * math.log(max(cells, 2 * fakes) / (2 * fakes))))
+
+
+def usable_threshold(wanted: int | None, cells: int, scale: Fraction) -> int:
+    """The wanted threshold, or one for about one fake; never so low that fakes fill the disk.
+
+    A draw that failed here would have to be drawn again after part of it was seen: so it is not let fail.
+    """
+    return max(wanted or few_fakes_threshold(cells, scale), few_fakes_threshold(cells, scale, MOST_FAKES))
+
+
+def out_of_pool_threshold(parameters: SafelogParameters) -> int | None:
+    """T: what a query outside the pool must reach besides K. None where such queries are never released (delta = 0)."""
+    if parameters.selection_delta == 0:
+        return None
+    return stability_threshold(parameters.queries_per_user, parameters.selection_scale, parameters.selection_delta)
+
+
+def click_stability_threshold(parameters: SafelogParameters) -> int | None:
+    """What a clicked pair must reach where no public url list exists. None where no such pair is released."""
+    if parameters.click_scale is None or parameters.click_delta == 0:
+        return None
+    return stability_threshold(parameters.clicks_per_user, parameters.click_scale, parameters.click_delta)
+
+
+def draw_queries(
+    source: RandomSource,
+    users: np.ndarray,
+    in_pool: np.ndarray,
+    untouched_pool: int,
+    parameters: SafelogParameters,
+) -> DomainDraw:
+    """The released queries: `users` and `in_pool` describe those somebody typed, `untouched_pool` counts the rest.
+
+    Costs q/b, and δ_q for the queries outside the pool.
+    """
+    indices = np.arange(len(users), dtype=np.int64)
+    if parameters.selection_delta == 0:
+        indices = np.flatnonzero(in_pool)
+    support, cells, cell_users = hybrid_histogram(
+        source,
+        users[indices],
+        in_pool[indices],
+        untouched_pool,
+        parameters.selection_scale,
+        parameters.threshold,
+        parameters.queries_per_user,
+        parameters.selection_delta,
+        min_users=parameters.min_users,
+    )
+    return DomainDraw(Released(indices[support.indices], support.users), cells, cell_users)
+
+
+def draw_clicks(source: RandomSource, users: np.ndarray, parameters: SafelogParameters) -> Released:
+    """The released clicked pairs, by stability histogram on distinct pairs. Costs c/b_c and δ_c."""
+    if parameters.click_scale is None or parameters.click_delta == 0:
+        return nothing()
+    return stability_histogram(
+        source,
+        users,
+        parameters.clicks_per_user,
+        parameters.click_scale,
+        parameters.click_delta,
+        at_least=parameters.click_threshold or 0,
+    )
+
+
+def draw_listed_clicks(
+    source: RandomSource, cells: np.ndarray, users: np.ndarray, domain: int, parameters: SafelogParameters
+) -> DomainDraw:
+    """The released clicks on a public url list: every (released query, listed url) is a cell. Costs c/b_c, no δ."""
+    if parameters.click_scale is None:
+        return DomainDraw(nothing(), *untouched())
+    threshold = effective_listed_threshold(domain, parameters)
+    return _draw_public(source, cells, users, domain, parameters.click_scale, threshold)
+
+
+def effective_listed_threshold(domain: int, parameters: SafelogParameters) -> int:
+    """The threshold that `draw_listed_clicks` uses on a domain of so many (released query, listed url) cells."""
+    if parameters.click_scale is None:
+        return 1
+    return usable_threshold(parameters.click_threshold, domain, parameters.click_scale)
+
+
+def draw_transitions(
+    source: RandomSource, cells: np.ndarray, users: np.ndarray, queries: int, parameters: SafelogParameters
+) -> DomainDraw:
+    """The released transitions among `queries` released queries: every ordered pair is a cell. Costs (q-1)/b_t."""
+    if parameters.transition_scale is None or queries < 2 or parameters.transitions_per_user == 0:
+        return DomainDraw(nothing(), *untouched())
+    domain = queries * (queries - 1)
+    threshold = effective_transition_threshold(queries, parameters)
+    return _draw_public(source, cells, users, domain, parameters.transition_scale, threshold)
+
+
+def effective_transition_threshold(queries: int, parameters: SafelogParameters) -> int:
+    """The threshold that `draw_transitions` uses when so many queries were released."""
+    if parameters.transition_scale is None:
+        return 1
+    return usable_threshold(parameters.transition_threshold, queries * (queries - 1), parameters.transition_scale)
+
+
+def _draw_public(
+    source: RandomSource, cells: np.ndarray, users: np.ndarray, domain: int, scale: Fraction, threshold: int
+) -> DomainDraw:
+    support = public_histogram(source, users, scale, threshold)
+    zero_cells, zero_users = draw_zero_cells(source, scale, threshold, domain, np.sort(cells))
+    return DomainDraw(support, zero_cells, zero_users)
+
+
+def nothing() -> Released:
+    return Released(*untouched())
+
+
+def untouched() -> tuple[np.ndarray, np.ndarray]:
+    return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64)

@@ -1,0 +1,1 @@
+"""Utility-maximizing sanitization (Hong, Vaidya, Lu, Wu 2012) and its synthetic counterpart."""

@@ -1,0 +1,120 @@
+"""What the sanitised log promises: the sampling step of the paper's optimisation, and the synthetic log. No solver.
+
+The paper fixes output counts x, then samples a user for each. Given x, every user's Σ x_ij·ln t_ijk <= B bounds both
+what the user's absence changes (ε) and the chance that the user appears at all (δ), B = min{ε, ln 1/(1-δ)}. But x is
+computed from the log and printed, which no ε covers. `synth` takes a stability histogram of pairs and a noisy histogram
+of how many pairs a user holds, optimises on those (post-processing) and makes users up: composition, nothing else.
+"""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+from qlog_assets.mechanisms.sanitized.parameters import SanitizedParameters
+from qlog_assets.privacy.composition import Noise
+from qlog_assets.privacy.guarantee import Guarantee, Part, PrivacyLoss, add_losses, approximate_words, counting_loss
+from qlog_assets.privacy.histogram import stability_threshold
+
+PAPER = (
+    "Hong, Vaidya, Lu and Wu (2012): (ε, δ)-probabilistic differential privacy for the whole process, with the output "
+    "size maximised under it."
+)
+
+
+def user_budget(epsilon: float, delta: float) -> float:
+    """B = min{ε, ln 1/(1-δ)}: what each user's constraint allows. The tables of the paper depend on nothing else."""
+    return min(epsilon, -math.log1p(-delta))
+
+
+def largest_output(users: int, epsilon: float, delta: float) -> float:
+    """n·B: no solution prints more tuples, whatever the log.
+
+    Summing the constraint over users: Σ_k ln t_ijk >= Σ_k c_ijk/c_ij = 1 because -ln(1-p) >= p, so Σ x_ij <= n·B.
+    """
+    return users * user_budget(epsilon, delta)
+
+
+def least_delta(users: int) -> float:
+    """1/n: with a smaller δ only the empty output is feasible, because the chances to be named sum to 1 or more."""
+    return 1 / users
+
+
+def paper(parameters: SanitizedParameters) -> Guarantee:
+    """The sampling step's (ε, δ) given x; end to end nothing holds."""
+    claimed = PrivacyLoss(parameters.epsilon, parameters.delta)
+    budget = user_budget(float(parameters.epsilon), float(parameters.delta))
+    return Guarantee(
+        mechanism="sanitized",
+        variant="paper",
+        claimed=claimed,
+        proven=None,
+        parts=(
+            Part(
+                "sampling",
+                claimed,
+                claimed,
+                "Given output counts that do not depend on the log: the paper's Theorem 1.",
+            ),
+            Part(
+                "output counts", None, None, "x is the solution of a problem whose data is the log, printed as it is."
+            ),
+        ),
+        assumptions=("the output counts x would be the same without the user",),
+        gaps=(
+            "G1 x depends on the log and is printed: ten users who share a pair give 6 tuples, nine give 5",
+            "G2 with δ below 1/n the only feasible output is empty; a real user's own tuple in the output is a breach",
+            "G3 the noise of section 4.2 covers a sensitivity of one pair, not of all pairs, and its pre-processing "
+            "couples users",
+            "G4 a pair with two holders is kept, with one it is dropped",
+            "G5 real ids persist across pairs and link them",
+            "G6 the optimum is not unique: the solver's tie-breaks are part of the mechanism",
+            "Tables 4 to 7 violate the paper's own constraints: no output can exceed n·B tuples",
+        ),
+        paper=PAPER,
+        sentence=(
+            "Only the draw of user names is private, and only if the counts were known beforehand; the release as a "
+            "whole promises nothing."
+        ),
+        formula="for every user Σ x_ij·ln(c_ij/(c_ij - c_ijk)) ≤ B;  B = min{ε, ln 1/(1-δ)};  hence Σx ≤ n·B",
+        label="sampling-step-only (ε, δ)-pDP given x; end-to-end none",
+        figures={"user_budget": budget, "least_users": math.ceil(1 / parameters.delta)},
+    )
+
+
+def synth(parameters: SanitizedParameters) -> Guarantee:
+    """The synthetic log: pairs by stability histogram, activity and, if asked, associations; users are made up."""
+    pairs, scale = parameters.pairs_per_user, parameters.pair_scale
+    tables = [("pairs", Noise(pairs, scale), parameters.pair_delta, "Distinct (query, url) pairs a user: m/b.")]
+    tables.append(("activity", Noise(1, parameters.activity_scale), Fraction(0), "A user is one count of 1..m: 1/b."))
+    thresholds = {"pairs": stability_threshold(pairs, scale, parameters.pair_delta)}
+    if parameters.association_scale is not None:
+        counts = parameters.associations_per_user
+        noise = Noise(counts, parameters.association_scale)
+        tables.append(("associations", noise, parameters.association_delta, "Pairs of a user's pairs: m(m-1)/2 / b."))
+        thresholds["associations"] = stability_threshold(counts, noise.scale, parameters.association_delta)
+    losses = [counting_loss(noise.counts, noise.scale, delta) for _, noise, delta, _ in tables]
+    total = add_losses(losses)
+    return Guarantee(
+        mechanism="sanitized",
+        variant="synth",
+        claimed=total,
+        proven=total,
+        parts=tuple(
+            Part(name, loss, loss, sentence) for (name, _, _, sentence), loss in zip(tables, losses, strict=True)
+        ),
+        assumptions=(
+            "the number of synthetic users, the objective and all settings are public",
+            "a user's pairs are a set, cut to m by a rule that reads that user's records only",
+            "noise is exact two-sided geometric from a secure source, drawn once",
+            "optimising and sampling read the noisy histograms only",
+        ),
+        gaps=(),
+        paper=PAPER,
+        sentence=approximate_words(total),
+        formula="ε = m/b_1 + 1/b_2 [+ m(m-1)/2 / b_3];  δ = δ_1 [+ δ_3];  the rest is post-processing",
+        publishable=True,
+        label="approximate differential privacy",
+        thresholds=thresholds,
+        noise=tuple(noise for _, noise, _, _ in tables),
+    )

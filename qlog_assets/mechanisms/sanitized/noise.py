@@ -1,0 +1,80 @@
+"""The sound counterpart of the sanitized log: the same schema, synthetic users, nobody's own tuple.
+
+Three steps: a stability histogram on distinct (query, url) pairs, a noisy histogram of how many pairs a user holds, and
+sampling from the two. The last is post-processing and free. Cost: (pairs_per_user/pair_scale + 1/length_scale, delta).
+
+Proof. A user moves at most pairs_per_user pair counts by 1 (stability histogram) and exactly one cell of the length
+histogram by 1: the two add up, and what is computed from them costs nothing. ∎
+No real id survives, so the objection to the paper (a true tuple of a real user costs δ ≥ 1/n) does not arise.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Literal
+
+import numpy as np
+
+from qlog_assets.mechanisms.sanitized.paper import PairCounts
+from qlog_assets.privacy.histogram import Released, stability_histogram
+from qlog_assets.privacy.noise import discrete_laplace
+from qlog_assets.privacy.randomness import RandomSource
+
+
+def release_pairs(
+    source: RandomSource, users: np.ndarray, pairs_per_user: int, scale: Fraction, delta: Fraction
+) -> Released:
+    """The noisy pair histogram, from users of each pair after the limit of distinct pairs a user."""
+    return stability_histogram(source, users, pairs_per_user, scale, delta)
+
+
+def release_lengths(source: RandomSource, users: np.ndarray, scale: Fraction) -> np.ndarray:
+    """Noisy numbers of users by how many pairs they hold (cell i: i + 1). Every cell is noised; none goes below 0."""
+    users = np.asarray(users, np.int64)
+    return np.maximum(users + discrete_laplace(source, scale, users.size), 0)
+
+
+def aim(
+    pairs: Released,
+    objective: Literal["output_size", "frequent_pairs", "diversity"],
+    size: int = 0,
+    minimum_support: float = 0,
+) -> np.ndarray:
+    """What the synthetic log is drawn from: a weight a released pair. Post-processing of the noisy histogram.
+
+    `output_size` keeps the histogram; `diversity` gives every pair the same weight; `frequent_pairs` apportions `size`
+    among pairs of at least `minimum_support` by largest remainder, which is closest in L1 to their shares.
+    """
+    weights = np.maximum(pairs.users, 0)
+    if objective == "output_size" or weights.sum() == 0:
+        return weights
+    if objective == "diversity":
+        return np.ones_like(weights)
+    frequent = np.where(weights >= minimum_support * weights.sum(), weights, 0)
+    whole, remainder = np.divmod(frequent * size, max(int(frequent.sum()), 1))
+    left = (size if frequent.sum() else 0) - int(whole.sum())
+    whole[np.argsort(-remainder, kind="stable")[:left]] += 1
+    return whole
+
+
+def synthetic_log(
+    source: RandomSource, pairs: np.ndarray, weights: np.ndarray, lengths: np.ndarray, users: int
+) -> PairCounts:
+    """`users` synthetic users (a public number): each draws how many clicks, then so many pairs by weight.
+
+    Where noise left the length histogram empty, every length is as likely as any other.
+    """
+    if np.sum(weights) == 0:
+        nothing = np.empty(0, np.int64)
+        return PairCounts(nothing, nothing, nothing)
+    clicks = 1 + _weighted(source, lengths if np.sum(lengths) else np.ones_like(lengths), users)
+    owners = np.repeat(np.arange(users), clicks)
+    held = np.asarray(pairs)[_weighted(source, weights, owners.size)]
+    rows, events = np.unique(np.stack([owners, held], axis=1), axis=0, return_counts=True)
+    return PairCounts(rows[:, 0], rows[:, 1], events.astype(np.int64))
+
+
+def _weighted(source: RandomSource, weights: np.ndarray, size: int) -> np.ndarray:
+    """`size` indices, each in proportion to its whole weight, exactly."""
+    ends = np.cumsum(weights)
+    return np.searchsorted(ends, source.integers(int(ends[-1]), size), side="right")

@@ -1,0 +1,1 @@
+"""Private session logs (Zhang and Yang 2017)."""

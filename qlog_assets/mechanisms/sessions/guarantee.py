@@ -1,0 +1,137 @@
+"""What the session log promises: A_Session, A_Click, the two together as printed and as they add up. No noise.
+
+The paper's parts are proven as printed (with real-valued noise): one user moves counts by at most Δ in total, selection
+costs Δ·ln α and the second noise Δ/b, and items nobody else holds are printed with probability at most ½Δe^((Δ-K)/b).
+What is not proven is that releasing both parts costs what one of them costs. Sound: items are distinct within a user,
+the printed count is the tested one, and each part is a stability histogram of its own.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+from qlog_assets.mechanisms.sessions.parameters import SessionParameters
+from qlog_assets.privacy.composition import Noise
+from qlog_assets.privacy.guarantee import (
+    Guarantee,
+    Part,
+    PrivacyLoss,
+    add_losses,
+    approximate_words,
+    counting_loss,
+    factor,
+)
+from qlog_assets.privacy.histogram import stability_threshold
+from qlog_assets.privacy.korolova import log_selection_ratio, selection_delta, tight_selection_delta
+
+PAPER = (
+    "Zhang and Yang (2017): (ε, δ)-differential privacy for A_Session and for A_Click, and for the release of both "
+    "together (DP_S) the weaker of the two."
+)
+
+
+def selected_twice(items: int, scale: Fraction, threshold: int) -> PrivacyLoss:
+    """The paper's loss of one part: selection with one noise, printed counts with another, both of scale b."""
+    log_alpha = log_selection_ratio(threshold, float(scale))
+    return PrivacyLoss(items * (log_alpha + float(1 / scale)), selection_delta(items, items, float(scale), threshold))
+
+
+def paper(parameters: SessionParameters) -> Guarantee:
+    """The paper's numbers: claimed as if both parts cost one, proven as their sum."""
+    items = parameters.subsequences_per_user
+    losses = {"sessions": selected_twice(items, parameters.session_scale, parameters.threshold)}
+    if parameters.click_scale is not None:
+        losses["clicks"] = selected_twice(parameters.clicks_per_user, parameters.click_scale, parameters.threshold)
+    claimed = PrivacyLoss(max(loss.epsilon for loss in losses.values()), max(loss.delta for loss in losses.values()))
+    total = add_losses(list(losses.values()))
+    proven = total if total.delta < 1 else None
+    scale = float(parameters.session_scale)
+    return Guarantee(
+        mechanism="sessions",
+        variant="paper",
+        claimed=claimed,
+        proven=proven,
+        parts=tuple(
+            Part(
+                name,
+                loss,
+                loss if loss.delta < 1 else None,
+                "Δ·(ln α + 1/b) with Δ = l_s·(2^l_q - 1 - l_q)." if name == "sessions" else "l·(ln α + 1/b).",
+            )
+            for name, loss in losses.items()
+        ),
+        assumptions=(
+            "sessions are split and chosen by rules that read one user's records only",
+            "noise is real-valued Laplace, as in the proof, not a double",
+        ),
+        gaps=(
+            "G1 sessions and clicks of the same users are released together: their losses add up, they are not "
+            "'bottlenecked by the weaker'",
+            "G2 a session that repeats one query holds the same subsequence many times: a threshold lowered on the "
+            "ground that a user adds 1 to a count breaks δ",
+            "G3 two noises where one would do: the printed count could be the tested one at half the ε",
+            "G5 'first l click records' are instances, not distinct pairs",
+            "section 5.4 says that doubling l doubles δ; it multiplies δ by 2·e^(Δ/b)",
+            "continuous Laplace noise on doubles reveals the count in its low-order bits",
+        ),
+        paper=PAPER,
+        sentence=(
+            "With thresholds this low a user's own items are printed almost surely: nothing is promised."
+            if proven is None
+            else f"Any one user's presence changes the odds of what is published by at most {factor(total)}, but for a "
+            f"probability of {float(total.delta):.3g}; the paper prints e^{float(claimed.epsilon):.4g} and "
+            f"{float(claimed.delta):.3g}."
+        ),
+        formula=(
+            "ε = Δ·(ln α + 1/b);  δ = ½·Δ·e^((Δ-K)/b);  α = max{e^(1/b), 1 + 1/(2e^((K-1)/b) - 1)};  "
+            "clicks the same with l for Δ;  the two add up"
+        ),
+        label="approximate differential privacy",
+        thresholds={"sessions": parameters.threshold, "clicks": parameters.threshold},
+        figures={
+            "subsequences_per_user": float(items),
+            "session_delta_tight": tight_selection_delta(items, items, scale, parameters.threshold),
+            "session_delta_distinct": tight_selection_delta(
+                items, parameters.sessions_per_user, scale, parameters.threshold
+            ),
+        },
+    )
+
+
+def sound(parameters: SessionParameters) -> Guarantee:
+    """Two stability histograms, of distinct subsequences and of distinct click pairs: (ε_s + ε_c, δ_s + δ_c)."""
+    items = parameters.items_per_user
+    noise = [Noise(items, parameters.session_scale)]
+    losses = [counting_loss(items, parameters.session_scale, parameters.session_delta)]
+    least = stability_threshold(items, parameters.session_scale, parameters.session_delta)
+    thresholds = {"sessions": max(parameters.threshold, least)}
+    parts = [Part("sessions", losses[0], losses[0], f"At most {items} distinct {parameters.items} a user: Δ/b.")]
+    if parameters.click_scale is not None:
+        clicks = parameters.clicks_per_user
+        noise.append(Noise(clicks, parameters.click_scale))
+        losses.append(counting_loss(clicks, parameters.click_scale, parameters.click_delta))
+        least = stability_threshold(clicks, parameters.click_scale, parameters.click_delta)
+        thresholds["clicks"] = max(parameters.threshold, least)
+        parts.append(Part("clicks", losses[1], losses[1], "Distinct (query, url) pairs a user: l/b_c."))
+    total = add_losses(losses)
+    return Guarantee(
+        mechanism="sessions",
+        variant="sound",
+        claimed=total,
+        proven=total,
+        parts=tuple(parts),
+        assumptions=(
+            "sessions are split, chosen by time and trimmed by rules that read one user's records only",
+            "a user's items are a set: each subsequence and each pair counts once a user",
+            "noise is exact two-sided geometric from a secure source, drawn once; the printed count is the tested one",
+        ),
+        gaps=(),
+        paper=PAPER,
+        sentence=approximate_words(total),
+        formula="ε = Δ/b + l/b_c;  δ = δ_s + δ_c;  T least with m·p ≤ δ and p ≤ 1 - e^(-1/b), for each part",
+        publishable=True,
+        label="approximate differential privacy",
+        thresholds=thresholds,
+        figures={"items_per_user": float(items)},
+        noise=tuple(noise),
+    )

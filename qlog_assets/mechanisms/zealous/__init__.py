@@ -1,0 +1,1 @@
+"""ZEALOUS (Götz, Machanavajjhala, Wang, Xiao, Gehrke)."""

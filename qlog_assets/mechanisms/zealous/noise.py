@@ -1,0 +1,90 @@
+"""ZEALOUS (Götz et al. 2009): frequent keywords, queries, query pairs or clicks with two thresholds. Pure, on counts.
+
+Each kind of item is its own histogram with its own share of the budget. The limit of m distinct items a user comes
+before (counts.py, or SQL at scale) and must read only that user's records: keeping the globally most popular items is
+unsound, one user's popularity re-routes everyone's choice (gap 2). `release_paper` never passes the door.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from qlog_assets.mechanisms.zealous.guarantee import modern_budget
+from qlog_assets.mechanisms.zealous.parameters import ZealousParameters
+from qlog_assets.privacy.gaussian import Method, plan_counts, plan_weighted
+from qlog_assets.privacy.histogram import Released, stability_histogram, stability_threshold
+from qlog_assets.privacy.limits import count_users, first_distinct
+from qlog_assets.privacy.randomness import RandomSource
+from qlog_assets.privacy.selection import draw_gaussian_counts, truncated_geometric_counts, truncation
+from qlog_assets.privacy.weighted import Contributions, draw_weighted
+
+MECHANISM_VERSION = 1
+"""Raised by hand whenever the law of the output changes; a test pins it to the digest of the sources it stands for."""
+
+
+@dataclass(frozen=True)
+class KindDraw:
+    """What was drawn of one kind: numbers of items, ascending, their noisy counts, and the least count there can be."""
+
+    items: np.ndarray
+    users: np.ndarray
+    threshold: int
+
+
+def release(
+    source: RandomSource, users: np.ndarray, items_per_user: int, scale: Fraction, delta: Fraction, min_users: int = 1
+) -> Released:
+    """`sound`: the stability histogram, integer noise, one draw; costs (items_per_user/scale, delta)."""
+    return stability_histogram(source, users, items_per_user, scale, delta, min_users=min_users)
+
+
+def takes_rows(variant: str, parameters: ZealousParameters) -> bool:
+    """Whether a kind is drawn from rows of (user, item), by `draw_rows`, and not from finished counts."""
+    return variant == "modern" and parameters.method in ("weighted_gaussian", "sips")
+
+
+def draw_counts(source: RandomSource, users: np.ndarray, variant: str, parameters: ZealousParameters) -> KindDraw:
+    """One kind from counts of users: `sound`, and the modern methods that print the count they tested."""
+    per_user, epsilon, delta = parameters.items_per_user, parameters.kind_epsilon, parameters.kind_delta
+    if variant == "sound":
+        drawn = release(source, users, per_user, parameters.noise_scale, delta, parameters.min_users)
+        least = stability_threshold(per_user, parameters.noise_scale, delta)
+        return KindDraw(drawn.indices, drawn.users, least + parameters.min_users - 1)
+    if parameters.method == "truncated_geometric":
+        chosen = truncated_geometric_counts(source, users, per_user, epsilon, delta)
+        assert chosen.users is not None
+        return KindDraw(chosen.items, chosen.users, truncation(epsilon / per_user, delta / per_user) + 1)
+    plan = plan_counts(per_user, modern_budget(parameters), Fraction(1, len(parameters.kinds)))
+    return KindDraw(*draw_gaussian_counts(source, users, plan), plan.threshold)
+
+
+def draw_rows(
+    source: RandomSource, user_ids: np.ndarray, item_ids: np.ndarray, parameters: ZealousParameters
+) -> KindDraw:
+    """One kind from rows of (user, item): the weighted methods choose a set first and count it with what is left."""
+    method: Method = "sips" if parameters.method == "sips" else "weighted_gaussian"
+    part = Fraction(1, len(parameters.kinds))
+    plan = plan_weighted(
+        method,
+        parameters.items_per_user,
+        modern_budget(parameters),
+        part,
+        parameters.set_share,
+        parameters.counted_items_per_user,
+    )
+    items, users = draw_weighted(source, Contributions.of(user_ids, item_ids), plan)
+    assert users is not None  # set_share is below 1
+    return KindDraw(items, users, 1)
+
+
+def release_modern(
+    source: RandomSource, users: np.ndarray, items: np.ndarray, domain: int, parameters: ZealousParameters
+) -> KindDraw:
+    """`modern`, one kind, from rows in the order of time: methods that take counts get each user's first items."""
+    if takes_rows("modern", parameters):
+        return draw_rows(source, users, items, parameters)
+    counts = count_users(*first_distinct(users, items, parameters.items_per_user), domain)
+    return draw_counts(source, counts, "modern", parameters)

@@ -1,0 +1,48 @@
+"""The asset of the group `audit`: every release verified again, in the same catalogue as the releases themselves."""
+
+# No `from __future__ import annotations`: Dagster reads the annotations of asset functions as they are.
+
+import time
+from typing import Any
+
+import dagster as dg
+
+from qlog_assets.mechanisms.register import register
+from qlog_assets.orchestration.log_assets import OWNERS
+from qlog_assets.orchestration.resources import PolicyResource, WarehouseResource
+
+FINDINGS_SHOWN = 20
+
+
+def audit_assets() -> list[dg.AssetsDefinition]:
+    """The group's assets. They belong to no month: a ledger and a public zone are verified whole."""
+
+    @dg.asset(
+        group_name="audit",
+        deps=[asset for entry in register().values() for asset in entry.released_assets.values()],
+        kinds={"python"},
+        owners=OWNERS,
+        code_version="1",
+        description="Verifies every release against ledger, files, inputs and run history, as `qlog audit` does. "
+        "Fails on any finding.",
+    )
+    def release_audit(
+        context: dg.AssetExecutionContext, warehouse: WarehouseResource, policy: PolicyResource
+    ) -> dg.MaterializeResult[Any]:
+        from qlog_assets.verify.audit import audit_warehouse
+
+        started = time.monotonic()
+        report = audit_warehouse(warehouse.open(), policy.chosen().dataset, instance=context.instance)
+        findings = report.all_findings
+        facts: dict[str, Any] = {
+            "releases verified": len(report.releases),
+            "findings": len(findings),
+            "notes": dg.MetadataValue.json({verdict.release_id: verdict.notes for verdict in report.releases}),
+            "seconds": round(time.monotonic() - started, 3),
+        }
+        if findings:
+            shown = "; ".join(findings[:FINDINGS_SHOWN])
+            raise dg.Failure(description=f"{len(findings)} finding(s): {shown}", metadata=facts)
+        return dg.MaterializeResult(metadata=facts)
+
+    return [release_audit]

@@ -1,0 +1,116 @@
+"""Jobs, the monthly schedule and the landing sensor. A sensor ingests and never releases."""
+
+from __future__ import annotations
+
+import json
+import logging
+from pathlib import Path
+
+import dagster as dg
+from dagster._core.definitions.unresolved_asset_job_definition import UnresolvedAssetJobDefinition
+
+from qlog_assets.api.runs import EVENTS_LOGGER
+from qlog_assets.errors import QlogError
+from qlog_assets.mechanisms.mechanism import MechanismEntry
+from qlog_assets.orchestration.resources import BATCHES, PolicyResource, WarehouseResource
+from qlog_assets.pipeline.batches import batches, is_ingested
+from qlog_assets.pipeline.landing import batch_of, landed_files
+
+LANDING_POLL_SECONDS = 60
+
+
+def ingest_job() -> UnresolvedAssetJobDefinition:
+    return dg.define_asset_job(
+        "ingest",
+        selection=dg.AssetSelection.assets("rejected_log"),
+        description="Reads one landing file once: its accepted rows by month, its rejected rows with reasons.",
+    )
+
+
+def release_job(entry: MechanismEntry) -> UnresolvedAssetJobDefinition:
+    chain = ("raw_log", "cleaned_log", *entry.inputs, entry.draw_asset, *entry.released_assets.values())
+    return dg.define_asset_job(
+        f"{entry.name}_release",
+        selection=dg.AssetSelection.assets(*chain),
+        description=f"From the month's raw log to its {entry.name} release, through every check and the door.",
+    )
+
+
+def simulation_job(entry: MechanismEntry) -> UnresolvedAssetJobDefinition:
+    return dg.define_asset_job(
+        f"{entry.name}_simulation",
+        selection=dg.AssetSelection.assets(f"simulated_{entry.name}"),
+        description=f"A seeded {entry.name} draw of a month for studies: private, never charged.",
+    )
+
+
+def monthly_schedule(entry: MechanismEntry, job: UnresolvedAssetJobDefinition) -> dg.ScheduleDefinition:
+    """On the second of each month, at night, the month that ended: late files of the first day are in by then."""
+    return dg.build_schedule_from_partitioned_job(  # type: ignore[return-value]
+        job,
+        name=f"{entry.name}_monthly",
+        day_of_month=2,
+        hour_of_day=3,
+        default_status=dg.DefaultScheduleStatus.STOPPED,
+    )
+
+
+def audit_job() -> UnresolvedAssetJobDefinition:
+    return dg.define_asset_job(
+        "audit",
+        selection=dg.AssetSelection.assets("release_audit"),
+        description="Verifies every release; fails on any finding.",
+    )
+
+
+def landing_sensor() -> dg.SensorDefinition:
+    """Asks for an ingest of every landing file that is new and no longer grows."""
+
+    @dg.sensor(
+        name="landing_files",
+        job_name="ingest",
+        minimum_interval_seconds=LANDING_POLL_SECONDS,
+        default_status=dg.DefaultSensorStatus.STOPPED,
+        description="Notices new files in landing/<format>/ and ingests them. It never releases anything.",
+    )
+    def landing_files(
+        context: dg.SensorEvaluationContext, warehouse: WarehouseResource, policy: PolicyResource
+    ) -> dg.SensorResult:
+        home, chosen = warehouse.open(), policy.chosen()
+        known, seen, now, keys = batches(home), json.loads(context.cursor or "{}"), {}, []
+        for path, format in landed_files(home):
+            place, state = f"{format}/{path.name}", look_at(path)
+            before = seen.get(place, {})
+            now[place] = {"state": state, "settled": before.get("settled", False) and before["state"] == state}
+            # Somebody may still be writing it: only a file that was the same at the last look is read.
+            if before.get("state") != state or now[place]["settled"]:
+                continue
+            try:
+                batch = batch_of(path, format)
+            except QlogError as error:
+                context.log.warning(str(error))
+                continue
+            now[place]["settled"] = True
+            if not is_ingested(known, batch, chosen):
+                keys.append(batch.key)
+        return dg.SensorResult(
+            run_requests=[dg.RunRequest(run_key=key, partition_key=key) for key in keys],
+            dynamic_partitions_requests=[BATCHES.build_add_request(keys)] if keys else [],
+            cursor=json.dumps(now, sort_keys=True),
+        )
+
+    return landing_files
+
+
+def look_at(path: Path) -> list[int]:
+    """What tells that a file was changed, without reading it."""
+    facts = path.stat()
+    return [facts.st_size, facts.st_mtime_ns]
+
+
+@dg.logger({}, description="Hands events to the process that runs the job and prints nothing.")
+def events_logger(context: dg.InitLoggerContext) -> logging.Logger:
+    logger = logging.getLogger(EVENTS_LOGGER)
+    logger.setLevel(logging.DEBUG)
+    logger.propagate = False
+    return logger

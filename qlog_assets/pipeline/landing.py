@@ -1,0 +1,131 @@
+"""Landing files: how a log gets there, and which batch a file is. A landing file is never changed."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+from qlog_assets.errors import QlogError
+from qlog_assets.sources.column_map import ColumnMap
+from qlog_assets.sources.readers import LogSource
+from qlog_assets.storage.digests import file_checksum
+from qlog_assets.storage.scratch import temporary_directory
+from qlog_assets.storage.warehouse import Warehouse
+
+FORMATS = ("aol", "excite", "table")
+
+
+@dataclass(frozen=True)
+class Batch:
+    """One landing file: its name as a partition key, and where it lies."""
+
+    key: str
+    source: LogSource
+    checksum: str
+
+
+def land(warehouse: Warehouse, paths: Sequence[Path], format: str, columns: Path | None = None) -> list[Path]:
+    """Put logs into the landing zone, unless they lie there already; returns where they lie.
+
+    Everything is looked at before anything is copied: a misspelt name among many leaves nothing half done.
+    """
+    refuse_unusable(warehouse, paths, format, columns)
+    folder = warehouse.landing / format
+    folder.mkdir(parents=True, exist_ok=True)
+    landed = []
+    for path in paths:
+        target = landing_place(folder, path)
+        if not target.exists():
+            copy_whole(path, target)
+        if columns is not None:
+            copy_whole(columns, column_map_beside(target))
+        landed.append(target)
+    return landed
+
+
+def refuse_unusable(warehouse: Warehouse, paths: Sequence[Path], format: str, columns: Path | None) -> None:
+    """Raise where a file is missing, the format is unknown, or a table's columns are not told."""
+    if format not in FORMATS:
+        raise QlogError(f"{format!r} is not a format: choose one of {', '.join(FORMATS)}")
+    if columns is not None and format != "table":
+        raise QlogError(f"--columns: the format {format} has its own columns: use --format table with a column map")
+    if columns is not None:
+        ColumnMap.load(columns)
+    for path in paths:
+        if not path.is_file():
+            raise QlogError(f"{path}: no such file: give the path of a log")
+        lies_there = path.resolve().parent == (warehouse.landing / format).resolve()
+        if format == "table" and columns is None:
+            if not lies_there:
+                raise QlogError(f"{path}: a table needs a column map: say with --columns which file holds it")
+            ColumnMap.load(column_map_beside(path))
+
+
+def landing_place(folder: Path, path: Path) -> Path:
+    """Where a log belongs in the landing zone: under its own name, unless another log has that name."""
+    if path.resolve().parent == folder.resolve():
+        return path.resolve()
+    target = folder / path.name
+    if target.exists() and file_checksum(target) != file_checksum(path):
+        target = folder / f"{file_checksum(path)[:8]}-{path.name}"
+    return target
+
+
+def copy_whole(source: Path, target: Path) -> None:
+    """Copy a file so that a sensor sees all of it or none."""
+    with temporary_directory(target.parent) as scratch:
+        shutil.copyfile(source, scratch / target.name)
+        os.replace(scratch / target.name, target)
+
+
+def column_map_beside(path: Path) -> Path:
+    """Where the column map of a `table` file lies."""
+    return path.with_name(path.name + ".columns.toml")
+
+
+def landed_files(warehouse: Warehouse) -> list[tuple[Path, str]]:
+    """The files in the landing zone with their formats, in a fixed order."""
+    found = []
+    for format in FORMATS:
+        for path in sorted((warehouse.landing / format).glob("*")):
+            if path.is_file() and not path.name.startswith(".") and not path.name.endswith(".columns.toml"):
+                found.append((path, format))
+    return found
+
+
+def batch_of(path: Path, format: str) -> Batch:
+    """The batch that a landing file is: named for the file, told apart by its content."""
+    checksum = landing_checksum(path)
+    columns = ColumnMap.load(column_map_beside(path)) if format == "table" else None
+    # The format is part of the key: one file may lie in the landing zone as two, once by mistake.
+    return Batch(f"{name_part(path)}-{format}-{checksum[:12]}", LogSource(path, format, columns), checksum)
+
+
+def landing_checksum(path: Path) -> str:
+    """The checksum of a landing file, computed once as long as the file is the same: it is never changed, and may be
+    large."""
+    state = path.stat()
+    return _checksum_of(path, state.st_ino, state.st_size, state.st_mtime_ns, state.st_ctime_ns)
+
+
+@lru_cache(maxsize=4096)
+def _checksum_of(path: Path, *state: int) -> str:
+    return file_checksum(path)
+
+
+def name_part(path: Path) -> str:
+    """The readable part of a batch key."""
+    return re.sub(r"[^A-Za-z0-9]+", "-", path.name).strip("-").lower()[:40] or "log"
+
+
+def find_batch(warehouse: Warehouse, key: str) -> Batch:
+    """The landing file of a batch key."""
+    for path, format in landed_files(warehouse):
+        if key.startswith(f"{name_part(path)}-") and (batch := batch_of(path, format)).key == key:
+            return batch
+    raise QlogError(f"no landing file belongs to the batch {key}: run qlog ingest with its file again")

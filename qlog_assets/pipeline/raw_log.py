@@ -1,0 +1,52 @@
+"""raw_log: the accepted rows of a month, from every batch."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from qlog_assets.errors import QlogError
+from qlog_assets.months import Month
+from qlog_assets.pipeline.batches import batches_holding, over_share, within_share
+from qlog_assets.policy import Policy
+from qlog_assets.storage.partition import Partition, TableFacts, describe
+from qlog_assets.storage.private_files import link_or_copy
+from qlog_assets.storage.warehouse import Warehouse
+
+
+def assemble_raw_log(
+    warehouse: Warehouse, month: Month, policy: Policy, run_id: str | None = None
+) -> tuple[Partition, bool]:
+    """raw_log of a month: the accepted rows of every batch that has any. Files are linked, not written again.
+
+    A batch over the share of rejected rows is an error, never passed over: which rows of the others are used may not
+    hang on one user's bad row.
+    """
+    contents: dict[str, Partition] = {}
+    for batch in batches_holding(warehouse, month):
+        if not within_share(batch, policy):
+            raise over_share(warehouse, batch, policy)
+        # A copy of a file under another name holds the same searches, not further ones.
+        contents.setdefault(batch.provenance.upstream["landing"], batch)
+    parts = list(contents.values())
+    if not parts:
+        raise QlogError(f"no rows of {month} were ingested: run qlog ingest with a file that holds that month")
+    provenance = describe(
+        "raw_log",
+        month,
+        code_version="1",
+        parameters={},
+        upstream={f"rejected_log:{part.provenance.month}": part for part in parts},
+        run_id=run_id,
+    )
+
+    def write(directory: Path) -> dict[str, TableFacts]:
+        files: dict[str, str] = {}
+        for number, part in enumerate(parts):
+            part.verify(month)
+            for path, checksum in part.provenance.tables[month].files.items():
+                name = f"{number:04d}-{Path(path).name}"
+                link_or_copy(part.path / path, directory / name)
+                files[name] = checksum
+        return {"log": TableFacts(sum(part.rows(month) for part in parts), files)}
+
+    return warehouse.write_partition(provenance, write)

@@ -1,0 +1,134 @@
+"""The warehouse on disk: zones, and partitions written whole or not at all."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+from qlog_assets.months import Month
+from qlog_assets.settings import Settings
+from qlog_assets.storage.partition import (
+    Partition,
+    Provenance,
+    TableFacts,
+    WarehouseError,
+    is_intact,
+    replace_directory,
+)
+from qlog_assets.storage.private_files import seal, write_private
+from qlog_assets.storage.scratch import held, make_private, remove_leftovers, temporary_directory
+
+LONGEST_WRITE_SECONDS = 3600
+"""How long a process waits for another one that writes the same partition: the largest take minutes."""
+
+
+class Warehouse:
+    """One data set's zones on disk. Makes them on first use, private ones readable by the owner alone."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+        self.home = settings.home
+        self.landing = self.home / "landing"
+        self.private = self.home / "private"
+        self.released = self.home / "released"
+        self.draws = self.private / "draws"
+        self.studies = self.private / "studies"
+        self.staging = self.private / "staging"
+        self.spill = self.private / "spill"
+        self.locks = self.private / "locks"
+        self.dagster = self.home / "dagster"
+
+    def make(self) -> Warehouse:
+        self.home.mkdir(parents=True, exist_ok=True)
+        if not self.released.exists():
+            self.released.mkdir(exist_ok=True)
+            self.released.chmod(0o755)  # public, whatever the umask says
+        for private in (self.landing, self.draws, self.studies, self.staging, self.spill, self.locks, self.dagster):
+            make_private(private)
+        return self
+
+    def remove_leftovers(self) -> None:
+        """Remove what killed processes left half-made: it may hold rows of the log."""
+        folders = [self.private, *self.landing.glob("*")]
+        folders += [folder for depth in ("*", "*/*", "*/*/*") for folder in self.private.glob(depth)]
+        for folder in folders:
+            if folder.is_dir() and not folder.is_symlink():
+                remove_leftovers(folder)
+
+    @property
+    def ledger_url(self) -> str:
+        return self.settings.ledger_url or f"sqlite:///{self.home / 'ledger.db'}"
+
+    # Partitions -----------------------------------------------------------------------------------------------------
+
+    def current(self, asset: str, month: str) -> Partition:
+        """The partition that `current` points at; an error that says what to do if there is none."""
+        pointer = self.private / asset / month / "current"
+        try:
+            shape = pointer.read_text(encoding="ascii").strip()
+        except FileNotFoundError:
+            raise WarehouseError(f"{asset} {month}: not materialized yet: run the job that makes it first") from None
+        except UnicodeDecodeError:
+            raise WarehouseError(f"{asset} {month}: `current` points nowhere: materialize it again") from None
+        return self.partition(asset, month, shape)
+
+    def has_current(self, asset: str, month: str) -> bool:
+        return (self.private / asset / month / "current").exists()
+
+    def partition(self, asset: str, month: str, shape: str) -> Partition:
+        path = self.private / asset / month / shape
+        return Partition(path, Provenance.read(path / "provenance.json"))
+
+    def months(self, asset: str) -> list[Month]:
+        """The months that have a current partition of this asset."""
+        return sorted(Month(pointer.parent.name) for pointer in (self.private / asset).glob("*/current"))
+
+    def write_partition(
+        self,
+        provenance: Provenance,
+        write: Callable[[Path], dict[str, TableFacts]],
+        *,
+        measured: Mapping[str, int] | None = None,
+        make_current: bool = True,
+        sound: Callable[[Partition], bool] = lambda partition: True,
+    ) -> tuple[Partition, bool]:
+        """Write a partition whole and point `current` at it; returns it and whether it was written anew.
+
+        A partition of the same shape was made by the same code from the same inputs: if its files are intact, and it
+        is `sound` besides, it is kept as it is. `write` fills a temporary directory and returns the facts of its
+        tables, and may fill `measured`; the rename that follows shows readers all of it or none.
+        """
+        asset, month, shape = provenance.asset, provenance.month, provenance.shape
+        base = self.private / asset / month
+        with self.writing(asset, month):
+            make_private(base)
+            fresh = not (is_intact(base / shape) and sound(self.partition(asset, month, shape)))
+            if fresh:
+                with temporary_directory(base) as scratch:
+                    tables = write(scratch)
+                    now = datetime.now(UTC).isoformat("T", "seconds")
+                    complete = replace(provenance, tables=tables, measured=dict(measured or {}), written_at=now)
+                    complete.write(scratch / "provenance.json")
+                    seal(scratch)
+                    replace_directory(scratch, base / shape)
+            if make_current:
+                write_private(base / "current", shape)
+            return self.partition(asset, month, shape), fresh
+
+    def writing(self, asset: str, month: str) -> AbstractContextManager[None]:
+        """The right to write or remove an asset's month: whoever comes second finds what the first one made."""
+        busy = f"another process is writing {asset} {month}"
+        return held(self.locks / f"{asset}.{month}.lock", LONGEST_WRITE_SECONDS, busy)
+
+    def drop_tables(self, partition: Partition, names: Sequence[str]) -> None:
+        """Delete some tables of a partition and take them out of its provenance, which stays what it was otherwise."""
+        dropped = [partition.provenance.tables[name] for name in names if name in partition.provenance.tables]
+        kept = {name: facts for name, facts in partition.provenance.tables.items() if name not in names}
+        # Files first: killed in between, the provenance still names what is to be dropped, and a second run does it.
+        for facts in dropped:
+            for name in facts.files:
+                (partition.path / name).unlink(missing_ok=True)
+        replace(partition.provenance, tables=kept).write(partition.path / "provenance.json")

@@ -1,0 +1,1 @@
+"""Seeded draws, comparisons and measures. Private, never published, never charged."""

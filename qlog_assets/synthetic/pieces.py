@@ -1,0 +1,96 @@
+"""The pieces of text that lines are made of, and the joining of pieces into bytes.
+
+A line of the log is always the same eight pieces: user, four parts of the query, day, time of day, and the click (or
+its absence) with the end of the line. All pieces lie in one Arrow column, so that one `take` of piece numbers, line
+after line, leaves exactly the bytes of the file in the column's data buffer. That is what makes the generator fast:
+no string is ever built for a row. Belongs here: text and where it lies. Does not belong here: what anybody searches.
+"""
+
+from datetime import date, timedelta
+from itertools import accumulate
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from qlog_assets.synthetic.behaviour import Numbers
+from qlog_assets.synthetic.world import SITES, misspellings, world
+
+PIECES_OF_A_LINE = 8
+RANKS = 16
+USER_DIGITS = 8
+FIRST_USER = 10_000_000
+USER_STEP = 17  # numbers with gaps between them, as in the real log
+_USER_WIDTH = USER_DIGITS + 1
+
+
+class Pieces:
+    """The pool of pieces for one range of days and for blocks of at most so many users."""
+
+    def __init__(self, first_day: date, days: int, users_per_block: int) -> None:
+        facts = world()
+        texts: list[str] = []
+
+        def add(more: list[str]) -> int:
+            start = len(texts)
+            texts.extend(more)
+            return start
+
+        # The empty piece is the first: a part of a query that is not there.
+        self.empty = add([""])
+        self.dash = add(["-"])
+        self.before = add([word + " " if word else "" for words in facts.before for word in words])
+        self.after = add([" " + word if word else "" for words in facts.after for word in words])
+        self.details = add([" " + word if word else "" for words in facts.details for word in words])
+        self.searches = add(
+            [form for topic in facts.topics for search in topic.searches for form in (search, *misspellings(search))]
+        )
+        self.names = add([form for topic in facts.topics for forms in topic.name_forms for form in forms])
+        self.days = add([f"\t{first_day + timedelta(days=day)} " for day in range(days)])
+        self.seconds = add([f"{s // 3600:02}:{s // 60 % 60:02}:{s % 60:02}\t" for s in range(86_400)])
+        self.no_click = add(["\t\n"])
+        clicks = [f"{rank}\t{url}\n" for topic in facts.topics for url in topic.sites for rank in range(1, RANKS + 1)]
+        self.clicks = add(clicks)
+        self.users = len(texts)
+
+        fixed = "".join(texts).encode("ascii")
+        ends = list(accumulate((len(text) for text in texts), initial=0))
+        users_end = len(fixed) + users_per_block * _USER_WIDTH
+        offsets = np.concatenate(
+            [np.array(ends, dtype=np.int32), np.arange(len(fixed) + _USER_WIDTH, users_end + 1, _USER_WIDTH)]
+        ).astype(np.int32)
+        data = np.full(users_end, ord("\t"), dtype=np.uint8)
+        data[: len(fixed)] = np.frombuffer(fixed, dtype=np.uint8)
+        # The users' pieces are the last and all equally wide: each block overwrites them in place.
+        self._user_digits = data[len(fixed) :].reshape(users_per_block, _USER_WIDTH)[:, :USER_DIGITS]
+        self._pool = pa.Array.from_buffers(
+            pa.binary(), len(offsets) - 1, [None, pa.py_buffer(offsets), pa.py_buffer(data)]
+        )
+
+    def name_users(self, first_index: int, users: int) -> None:
+        """Let the users' pieces be those of the users numbered from first_index on."""
+        numbers = user_number(np.arange(first_index, first_index + users, dtype=np.int64))
+        for digit in range(USER_DIGITS - 1, -1, -1):
+            numbers, last = np.divmod(numbers, 10)
+            self._user_digits[:users, digit] = last + ord("0")
+
+    def join(self, lines: Numbers) -> memoryview:
+        """The bytes of these lines; `lines` holds eight piece numbers for each."""
+        taken = pc.take(self._pool, pa.array(lines.reshape(-1)), boundscheck=False)
+        end = int(np.frombuffer(taken.buffers()[1], dtype=np.int32)[len(taken)])
+        return memoryview(taken.buffers()[2])[:end]
+
+
+def click_number(site: Numbers, rank: Numbers) -> Numbers:
+    """Where the click on a site (topic * SITES + place) at a rank (from 0) lies among the clicks."""
+    return site * RANKS + rank
+
+
+def site_number(topic: Numbers, place: Numbers) -> Numbers:
+    """The number of a topic's site."""
+    return topic * SITES + place
+
+
+def user_number(index: Numbers) -> Numbers:
+    """The number by which the log calls its index-th user."""
+    return FIRST_USER + USER_STEP * index

@@ -1,0 +1,163 @@
+"""Writing the synthetic log to its landing file: checking the request, cutting users into blocks, joining, renaming.
+
+Belongs here: the one function that writes, and nothing about what people search or how lines are worded.
+"""
+
+import contextlib
+import os
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import date
+from pathlib import Path
+
+import numpy as np
+
+from qlog_assets.errors import ParameterError, QlogError
+from qlog_assets.synthetic.behaviour import AOL_ROWS, AOL_USERS, Numbers, rows_of_users
+from qlog_assets.synthetic.drawing import draw_block
+from qlog_assets.synthetic.pieces import Pieces, user_number
+from qlog_assets.synthetic.planted import ROWS_OF_A_CANARY, Canary, canary_rows, plant
+
+HEADER = b"AnonID\tQuery\tQueryTime\tItemRank\tClickURL\n"
+FEWEST_ROWS, MOST_ROWS = 1_000, 100_000_000
+MOST_MONTHS = 120
+# Small enough that a block's arrays stay in the processor's cache, large enough that numpy's calls cost little.
+ROWS_PER_BLOCK = 1 << 15
+# Streams of draws that never meet: the plan, the blocks, the canaries' rows (their strings have a stream of their own).
+PLAN_STREAM, BLOCK_STREAM, CANARY_ROWS_STREAM = 0, 2, 3
+
+
+@dataclass(frozen=True)
+class SyntheticFacts:
+    """What was written. Synthetic, so none of it is private."""
+
+    path: Path
+    rows: int
+    users: int
+    searches: int
+    clicks: int
+    first: str
+    last: str
+    seed: int
+    canaries: tuple[Canary, ...]
+
+
+@dataclass(frozen=True)
+class _Part:
+    """Some whole users of the log, ready to be written."""
+
+    text: bytes | memoryview
+    rows: int
+    users: int
+    searches: int
+    clicks: int
+
+
+def write_log(
+    path: Path,
+    rows: int,
+    seed: int,
+    first: str = "2006-03",
+    last: str = "2006-05",
+    *,
+    canaries: int | None = None,
+    progress: Callable[[int], None] | None = None,
+) -> SyntheticFacts:
+    """Write a log of exactly so many rows over these months (inclusive), sorted by user and then time, as AOL's is.
+
+    The same arguments write the same bytes. `canaries` is how many to plant (None: by size, see `default_count`);
+    `progress` is called after each block with the rows written so far. The file appears under its name only when it
+    is whole; a file that is already there is not touched.
+    """
+    months = _months(first, last)
+    planted = _planted(rows, seed, canaries)
+    if path.exists():
+        raise QlogError(f"{path.name} is already there and landing files are never changed: choose another name")
+    written = users = searches = clicks = 0
+    partial = path.with_name(f".{path.name}.partial")
+    try:
+        with open(partial, "wb") as out:
+            out.write(HEADER)
+            for part in _parts(rows, seed, months, planted):
+                out.write(part.text)
+                written += part.rows
+                users += part.users
+                searches += part.searches
+                clicks += part.clicks
+                if progress is not None:
+                    progress(written)
+        os.replace(partial, path)
+    finally:
+        with contextlib.suppress(FileNotFoundError):
+            partial.unlink()
+    return SyntheticFacts(path, written, users, searches, clicks, first, last, seed, tuple(planted))
+
+
+def _stream(seed: int, *key: int) -> np.random.Generator:
+    return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=key))
+
+
+def _months(first: str, last: str) -> list[date]:
+    """The first days of the months, and of the one after the last."""
+    try:
+        begin, end = date.fromisoformat(f"{first}-01"), date.fromisoformat(f"{last}-01")
+    except ValueError as error:
+        raise ParameterError(f"months are written like 2006-03, not {first!r} and {last!r}") from error
+    count = 12 * (end.year - begin.year) + end.month - begin.month + 1
+    if not 1 <= count <= MOST_MONTHS:
+        raise ParameterError(f"from {first} to {last} is {count} months: between 1 and {MOST_MONTHS} are possible")
+    numbers = range(12 * begin.year + begin.month - 1, 12 * begin.year + begin.month + count)
+    return [date(number // 12, number % 12 + 1, 1) for number in numbers]
+
+
+def _users(rows: int) -> int:
+    return round(rows * AOL_USERS / AOL_ROWS)
+
+
+def _planted(rows: int, seed: int, count: int | None) -> list[Canary]:
+    if not FEWEST_ROWS <= rows <= MOST_ROWS:
+        raise ParameterError(f"a synthetic log has {FEWEST_ROWS:,} to {MOST_ROWS:,} rows, not {rows:,}")
+    if seed < 0:
+        raise ParameterError("a seed is a whole number, zero or more")
+    # A canary is a user with a few rows; at least half of the users and rows stay ordinary ones.
+    most = min(_users(rows) // 2, rows // (2 * ROWS_OF_A_CANARY))
+    if count is not None and not 0 <= count <= most:
+        raise ParameterError(f"a log of {rows:,} rows has room for 0 to {most:,} canaries, not {count:,}")
+    return plant(rows, seed, count)
+
+
+def _blocks(rows_of_user: Numbers) -> Iterator[slice]:
+    """Cut the users into blocks of about ROWS_PER_BLOCK rows."""
+    block = (np.cumsum(rows_of_user) - 1) // ROWS_PER_BLOCK
+    begins = np.flatnonzero(np.diff(block, prepend=-1))
+    for begin, end in zip(begins, np.append(begins[1:], len(block)), strict=True):
+        yield slice(int(begin), int(end))
+
+
+def _parts(rows: int, seed: int, months: list[date], planted: list[Canary]) -> Iterator[_Part]:
+    days = (months[-1] - months[0]).days
+    rows_of_user = rows_of_users(
+        _stream(seed, PLAN_STREAM),
+        rows - len(planted) * ROWS_OF_A_CANARY,
+        _users(rows) - len(planted),
+        len(months) - 1,
+    )
+    blocks = list(_blocks(rows_of_user))
+    pieces = Pieces(months[0], days, max(block.stop - block.start for block in blocks))
+    canary_rng = _stream(seed, CANARY_ROWS_STREAM)
+    index = 0
+    for number, block in enumerate(blocks):
+        drawn = draw_block(_stream(seed, BLOCK_STREAM, number), rows_of_user[block], pieces, days)
+        users = block.stop - block.start
+        pieces.name_users(index, users)
+        yield _Part(pieces.join(drawn.lines), len(drawn.lines), users, drawn.searches, drawn.clicks)
+        index += users
+        # Canaries live among the other users: each block is followed by its share of them.
+        share = slice(number * len(planted) // len(blocks), (number + 1) * len(planted) // len(blocks))
+        for canary in planted[share]:
+            typed = canary_rows(canary, canary_rng, months[0], days)
+            text = "".join(f"{user_number(index)}\t{row.text()}\n" for row in typed).encode("ascii")
+            clicks = sum(row.click is not None for row in typed)
+            searches = len({(row.time, row.query) for row in typed})
+            yield _Part(text, len(typed), 1, searches, clicks)
+            index += 1

@@ -1,0 +1,171 @@
+"""Forgetting: deletes the private data of months whose releases are published. Releases, ledger and audits stay.
+
+What is deleted is recorded in the ledger first, so that an audit can say what can no longer be counted again, and so
+that a run that was killed, or that left the landing files alone, can be followed by one that finishes the work.
+"""
+
+from __future__ import annotations
+
+import json
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from qlog_assets.door import door as release
+from qlog_assets.door.draws import discard_draw
+from qlog_assets.door.preconditions import alone
+from qlog_assets.errors import ParameterError
+from qlog_assets.ledger import Charge, Ledger
+from qlog_assets.mechanisms.register import register
+from qlog_assets.months import Month
+from qlog_assets.pipeline.batches import batches
+from qlog_assets.pipeline.landing import column_map_beside, landed_files
+from qlog_assets.policy import Policy
+from qlog_assets.report.public_zone import damage, release_path
+from qlog_assets.storage.digests import file_checksum
+from qlog_assets.storage.partition import Partition
+from qlog_assets.storage.private_files import remove_whole
+from qlog_assets.storage.warehouse import Warehouse
+
+FORGET_POINTS = (
+    "forgetting_recorded",
+    "partitions_forgotten",
+    "draws_forgotten",
+    "batches_forgotten",
+    "landing_forgotten",
+)
+
+
+@dataclass(frozen=True)
+class LandingFile:
+    """A file in the landing zone, the months of its rows, and those of them that are still held."""
+
+    path: Path
+    months: frozenset[str]
+    held: frozenset[str]
+
+
+def forget_before(
+    warehouse: Warehouse, policy: Policy, ledger: Ledger, before: Month, delete_landing: bool
+) -> dict[str, Any]:
+    """Delete the private partitions and draws of published months before a month; say which landing files hold them.
+
+    A month with nothing published, or with a release that is not finished, keeps its data and is named with the reason.
+    """
+    with ExitStack() as doors:
+        older = sorted(month for month in held_months(warehouse, ledger, policy) if month < before)
+        for month in older:
+            for name in sorted(register()):
+                doors.enter_context(alone(warehouse, name, month, undone="nothing was forgotten"))
+        charges = ledger.charges(policy.dataset)
+        kept = {str(month): reason for month in older if (reason := reason_to_keep(warehouse, charges, month))}
+        months = [month for month in older if month not in kept]
+        files = landing_files(warehouse, ledger, policy, before, months)
+        deleted = [file for file in files if not file.held] if delete_landing else []
+        if months or deleted:
+            facts = {
+                "months": [str(month) for month in months],
+                "landing": delete_landing,
+                # Which months a file held is known from its batch, which is about to go.
+                "files": {file_checksum(file.path): sorted(file.months) for file in files},
+            }
+            ledger.record("forgotten", policy.dataset, facts)
+            release.on_point("forgetting_recorded")
+            forget_private(warehouse, months, [charge for charge in charges if charge.month in months])
+        for file in deleted:
+            file.path.unlink(missing_ok=True)
+            column_map_beside(file.path).unlink(missing_ok=True)
+        release.on_point("landing_forgotten")
+    return {
+        "months": [str(month) for month in months],
+        "kept": kept,
+        "landing": sorted(file.path.name for file in files),
+        "landing_deleted": sorted(file.path.name for file in deleted),
+    }
+
+
+def forget_private(warehouse: Warehouse, months: list[Month], charges: list[Charge]) -> None:
+    """Remove every partition, study, draw and ingested row of some months."""
+    for month in months:
+        for folder in sorted(warehouse.private.glob(f"*/{month}")):
+            with warehouse.writing(folder.parent.name, month):
+                remove_whole(folder)
+    for path in sorted(warehouse.studies.glob("*/study.json")):
+        if json.loads(path.read_text(encoding="utf-8")).get("month") in months:
+            remove_whole(path.parent)
+    release.on_point("partitions_forgotten")
+    for charge in charges:
+        discard_draw(warehouse, charge.fingerprint)
+    release.on_point("draws_forgotten")
+    for batch in batches(warehouse):
+        # A batch may span months: what it holds of others stays, and its rejected rows go with the last of them.
+        if months_of(batch) <= set(months):
+            if months_of(batch):
+                remove_whole(batch.path.parent)
+        elif months_of(batch) & set(months):
+            warehouse.drop_tables(batch, months)
+    release.on_point("batches_forgotten")
+
+
+def reason_to_keep(warehouse: Warehouse, charges: list[Charge], month: Month) -> str | None:
+    """Why a month's data may not go yet: something of it is still to be made."""
+    own = [charge for charge in charges if charge.month == month and charge.state != "abandoned"]
+    if not own:
+        return "nothing of it was released"
+    for charge in own:
+        if charge.state in ("reserved", "drawn"):
+            return f"{charge.release_id} is {charge.state} and not published"
+        if charge.state == "published" and (found := damage(release_path(warehouse, charge), charge.manifest_digest)):
+            return f"the public files of {charge.release_id} are not whole: {found[0]}"
+    return None
+
+
+def held_months(warehouse: Warehouse, ledger: Ledger, policy: Policy) -> set[Month]:
+    """The months of which anything private is left: a partition, ingested rows, a draw."""
+    found = {month for path in warehouse.private.glob("*/*") if (month := as_month(path.name)) and path.is_dir()}
+    for batch in batches(warehouse):
+        found |= {Month(name) for name in months_of(batch)}
+    for charge in ledger.charges(policy.dataset):
+        if (warehouse.draws / charge.fingerprint).exists():
+            found.add(Month(charge.month))
+    return found
+
+
+def landing_files(
+    warehouse: Warehouse, ledger: Ledger, policy: Policy, before: Month, months: list[Month]
+) -> list[LandingFile]:
+    """The landing files with rows of months that are forgotten now or were before."""
+    known: dict[str, set[str]] = {}
+    gone = {str(month) for month in months}
+    for event in ledger.events():
+        if event.kind == "forgotten" and event.dataset == policy.dataset:
+            gone |= {month for month in event.facts["months"] if month < before}
+            for checksum, held in event.facts["files"].items():
+                known.setdefault(checksum, set()).update(held)
+    still_there: dict[str, set[str]] = {}
+    for batch in batches(warehouse):
+        checksum = batch.provenance.upstream["landing"]
+        known.setdefault(checksum, set()).update(months_of(batch))
+        # A file that was ingested again holds again what was forgotten before.
+        still_there[checksum] = months_of(batch) - set(months)
+    found = []
+    for path, _ in landed_files(warehouse):
+        checksum = file_checksum(path)
+        own = known.get(checksum, set())
+        if own & gone:
+            held = (own - gone) | still_there.get(checksum, set())
+            found.append(LandingFile(path, frozenset(own), frozenset(held)))
+    return found
+
+
+def months_of(batch: Partition) -> set[str]:
+    """The months of which a batch holds rows."""
+    return set(batch.provenance.tables) - {"rejected"}
+
+
+def as_month(text: str) -> Month | None:
+    try:
+        return Month(text)
+    except ParameterError:
+        return None
