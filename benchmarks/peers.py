@@ -111,7 +111,7 @@ def contribute(engine: Any, per_user: int, draw: int) -> dict[str, np.ndarray]:
 
 
 def draw_ours(method: str, per_user: int, seed: int, rows: dict[str, np.ndarray]) -> tuple[int, float, float]:
-    from qlog_assets.mechanisms.zealous.noise import noise as zealous
+    from qlog_assets.mechanisms.zealous import noise as zealous
     from qlog_assets.mechanisms.zealous.parameters import ZealousParameters
     from qlog_assets.privacy.randomness import SecureRandom
 

@@ -1,4 +1,7 @@
-"""The release policy of one data set: the file `policy.toml`. Frozen models that forbid unknown keys."""
+"""The release policy of one data set: the file `policy.toml`. Frozen models that forbid unknown keys.
+
+Reads nothing but the policy file. A mechanism's section is the mechanism's own model; its name comes from the register.
+"""
 
 from __future__ import annotations
 
@@ -6,38 +9,35 @@ import os
 import tomllib
 from decimal import Decimal
 from fractions import Fraction
-from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal, Self
 
 from pydantic import Field, model_validator
 
 from qlog_assets.errors import ParameterError, QlogError
-from qlog_assets.mechanisms.safelog.parameters import SafelogParameters
-from qlog_assets.mechanisms.zealous.parameters import ZealousPolicy
+from qlog_assets.mechanisms.mechanism import Mechanism
+from qlog_assets.mechanisms.register import simulated
 from qlog_assets.months import Month
-from qlog_assets.privacy.parameters import Exact, Parameters, Share
+from qlog_assets.pipeline.batches import Admission, IngestPolicy
+from qlog_assets.pipeline.public_material import PoolPolicy, PublicLists
+from qlog_assets.privacy.parameters import Exact, Parameters
+from qlog_assets.sources.readers import MonthRange
+
+LAST_MONTH = Month("9999-11")
+"""Stands for a policy without a last month."""
 
 
 class BudgetPolicy(Parameters):
     """What the data set may spend for ever. It opens the ledger; later changes go through `qlog ledger set-budget`."""
 
     epsilon: Exact = Field(Fraction(12), gt=0, validate_default=True)
-    """Half a year at the default ε = 2 a month. More needs a recorded reason (`qlog ledger set-budget`)."""
+    """Half a year at the default ε = 2 per month. More needs a recorded reason (`qlog ledger set-budget`)."""
     delta: Exact = Field(Fraction(1, 10**5), ge=0, lt=1, validate_default=True)
     """Room for ten months at the default δ = 1e-6; stays below one in ten thousand people."""
     accountant: Literal["basic", "zcdp"] = "basic"
     """How charges add up across releases: plain sums, or a zCDP filter. Both hold for adaptively chosen releases."""
     conversion_delta: Exact | None = Field(None, gt=0, lt=1)
     """With zcdp: the part of delta that turning ρ into (ε, δ) takes. None: half of it."""
-
-
-class IngestPolicy(Parameters):
-    """What a landing file must be like."""
-
-    max_rejected_share: Share = Field(Fraction(1, 5), validate_default=True)
-    """A file with more of its rows rejected fails a blocking check, and its months are refused; rows outside the
-    policy's months do not count. Real logs reach 12 % (Excite: empty queries)."""
 
 
 class AboutPolicy(Parameters):
@@ -53,31 +53,12 @@ class AboutPolicy(Parameters):
     """Under which terms the releases may be used."""
 
 
-class PoolPolicy(Parameters):
-    """The public pool: queries that may appear whether anybody typed them or not."""
-
-    kind: Literal["default", "ngram_file", "coca_file", "query_list", "releases"] = "default"
-    """`default` is a public n-gram list that ships inside the wordsegment package."""
-    path: Path | None = None
-    """The file, for the kinds that read one."""
-    description: str = ""
-    """Where the file comes from, in the operator's words; goes into the manifest."""
-    probability: Exact = Field(Fraction(1), gt=0, le=1, validate_default=True)
-    """p_g: the share of the list that is kept, by a public hash."""
-    release_ids: tuple[str, ...] = ()
-    """For `releases`: the earlier releases whose queries form the pool, pinned by id."""
-
-    @model_validator(mode="after")
-    def _check_together(self) -> Self:
-        if self.kind.endswith(("_file", "_list")) and self.path is None:
-            raise ValueError(f"path: a pool of kind {self.kind} needs the file's path")
-        if self.kind == "releases" and not self.release_ids:
-            raise ValueError("release_ids: a pool of kind releases needs the ids of earlier releases")
-        return self
-
-
 class Policy(Parameters):
-    """One data set's release policy: the file `policy.toml`, the `policy` resource in Dagster, and the CLI's --set."""
+    """One data set's release policy: the file `policy.toml`, the `policy` resource in Dagster, and the CLI's --set.
+
+    Beside the keys below it has a section per mechanism that can be drawn, such as `[safelog]`: the register knows
+    which, and `section` gives them.
+    """
 
     dataset: str = Field("default", pattern=r"^[a-z0-9][a-z0-9_-]{0,62}$")
     """The data set's name in the ledger and in manifests."""
@@ -91,8 +72,21 @@ class Policy(Parameters):
     pool: PoolPolicy = PoolPolicy()
     url_list: Path | None = None
     """A public list of urls: clicks are then released for listed urls only, at no cost in δ."""
-    safelog: SafelogParameters = SafelogParameters()
-    zealous: ZealousPolicy = ZealousPolicy()
+    mechanisms: dict[str, Parameters] = Field(default_factory=dict, exclude=True)
+    """The mechanisms' sections, by name."""
+
+    def __init__(self, **values: Any) -> None:
+        given: dict[str, Any] = values.pop("mechanisms", {})
+        sections = {}
+        for each in simulated():
+            chosen = values.pop(each.name, given.get(each.name, {}))
+            if not isinstance(chosen, Parameters | dict):
+                raise ParameterError(f"{each.name}: write its parameters as a section, [{each.name}]")
+            try:
+                sections[each.name] = each.policy_section(**dict(chosen))
+            except ParameterError as error:
+                raise ParameterError(f"{each.name}.{error}") from None
+        super().__init__(**values, mechanisms=sections)
 
     @model_validator(mode="after")
     def _check_together(self) -> Self:
@@ -112,7 +106,7 @@ class Policy(Parameters):
         except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
             raise QlogError(f"{path}: not a TOML file: {error}") from None
         for table in (values, *(value for value in values.values() if isinstance(value, dict))):
-            table.update({key: switched(value) for key, value in table.items()})
+            table.update({key: read_none(value) for key, value in table.items()})
         try:
             policy = cls(**values)
         except ParameterError as error:
@@ -127,44 +121,66 @@ class Policy(Parameters):
         url_list = None if self.url_list is None else folder / self.url_list
         return self.with_changes(pool=pool, url_list=url_list)
 
+    def section(self, mechanism: str) -> Parameters:
+        """What the policy says of a mechanism."""
+        if mechanism not in self.mechanisms:
+            raise ParameterError(f"the policy has no section {mechanism!r}: it has {', '.join(self.mechanisms)}")
+        return self.mechanisms[mechanism]
+
+    @property
+    def lists(self) -> PublicLists:
+        """The public lists that the policy names."""
+        return PublicLists(self.pool, self.url_list)
+
+    @property
+    def admission(self) -> Admission:
+        """What the policy lets in."""
+        return Admission(MonthRange(self.first, self.last or LAST_MONTH), self.ingest.max_rejected_share)
+
+    def parameters(self, mechanism: Mechanism) -> Parameters:
+        """The parameters of a release of a mechanism under this policy."""
+        return mechanism.chosen_parameters(self.section(mechanism.name), self.lists)
+
+    def variant(self, mechanism: Mechanism) -> str:
+        """The variant of a mechanism that a release under this policy uses."""
+        return mechanism.chosen_variant(self.section(mechanism.name))
+
     def with_settings(self, assignments: dict[str, str]) -> Policy:
-        """This policy with `key=value` changes from a person, keys as `qualified` takes them.
+        """This policy with `key=value` changes from a person, keys as `qualify_names` takes them.
 
         `none` switches an optional part off.
         """
-        changed = self.model_dump(mode="python")
-        for key, text in qualified(assignments).items():
+        changed = {name: getattr(self, name) for name in type(self).model_fields if name != "mechanisms"}
+        changed |= {name: dict(section) for name, section in self.mechanisms.items()}
+        for key, text in qualify_names(assignments).items():
             section, _, name = key.rpartition(".")
-            target = changed if not section else changed.get(section)
-            if not isinstance(target, dict) or name not in target:
+            target = changed if not section else _as_values(changed.get(section))
+            if target is None or name not in target:
                 raise ParameterError(f"{key}: unknown key")
-            target[name] = switched(text)
+            target[name] = read_none(text)
+            if section:
+                changed[section] = target
         return type(self)(**changed)
 
-    @cached_property
-    def flat(self) -> dict[str, str]:
-        """Every setting as `section.key: text`, for the launchpad and for manifests."""
-        flat: dict[str, str] = {}
-        for key, value in self.as_public().items():
-            for name, inner in value.items() if isinstance(value, dict) else ((None, value),):
-                flat[f"{key}.{name}" if name else key] = "none" if inner is None else str(inner)
-        return flat
+    def as_public(self) -> dict[str, Any]:
+        """The policy as JSON values, every section under its name."""
+        return super().as_public() | {name: section.as_public() for name, section in self.mechanisms.items()}
 
 
-def switched(value: Any) -> Any:
+def _as_values(section: Any) -> dict[str, Any] | None:
+    return dict(section) if isinstance(section, dict | Parameters) else None
+
+
+def read_none(value: Any) -> Any:
     """What a person wrote, where the word `none` switches an optional part off: neither TOML nor a shell has a null."""
     return None if isinstance(value, str) and value.strip().lower() == "none" else value
 
 
-MECHANISMS: dict[str, type[Parameters]] = {"safelog": SafelogParameters, "zealous": ZealousPolicy}
-"""The policy's sections that hold a mechanism's parameters."""
-
-
-def qualified(assignments: dict[str, str], mechanism: str | None = None) -> dict[str, str]:
+def qualify_names(assignments: dict[str, str], mechanism: str | None = None) -> dict[str, str]:
     """Settings by full name: a bare name is a parameter of the mechanism at hand, or of the only one that has it."""
     named = {}
     for key, text in assignments.items():
-        homes = [section for section, model in MECHANISMS.items() if key in model.model_fields]
+        homes = [each.name for each in simulated() if key in each.policy_section.model_fields]
         if mechanism is not None:
             homes = [section for section in homes if section == mechanism]
         if len(homes) > 1 and key not in Policy.model_fields:

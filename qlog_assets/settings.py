@@ -1,6 +1,6 @@
-"""Where things live, and the release policy. Frozen models that forbid unknown keys; reads nothing but the policy file.
+"""The machine's side: which warehouse, which ledger, how much memory, and where the files lie that ship with the code.
 
-The mechanisms' own parameters are in `privacy/parameters.py`; this module says which of them a data set's owner chose.
+Frozen models that forbid unknown keys; reads nothing but the environment. What a data set's owner chose is `policy`.
 """
 
 from __future__ import annotations
@@ -9,16 +9,40 @@ import os
 from pathlib import Path
 from typing import Any
 
-from pydantic import Field
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from qlog_assets.errors import QlogError
-from qlog_assets.privacy.parameters import Parameters
+from qlog_assets.errors import ParameterError, QlogError
 
-CHECKOUT = Path(__file__).resolve().parent.parent
+PACKAGE = Path(__file__).resolve().parent
+CHECKOUT = PACKAGE.parent
 
 
-class Settings(Parameters):
-    """The machine's side: which warehouse, which ledger, how much memory. Read from the environment."""
+class FrozenModel(BaseModel):
+    """Base of all settings: frozen, no unknown keys, errors that name the key in one line."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", arbitrary_types_allowed=True, use_attribute_docstrings=True)
+
+    def __init__(self, **values: Any) -> None:
+        try:
+            super().__init__(**values)
+        except ValidationError as error:
+            raise ParameterError(one_line(error)) from None
+
+
+def one_line(error: ValidationError) -> str:
+    """The first complaints of pydantic as one line: `key: what is wrong`."""
+    problems = []
+    for item in error.errors(include_url=False, include_context=False)[:3]:
+        key = ".".join(str(part) for part in item["loc"])
+        message = item["msg"].removeprefix("Value error, ")
+        if item["type"] == "extra_forbidden":
+            message = "unknown key"
+        problems.append(f"{key}: {message}" if key else message)
+    return "; ".join(problems)
+
+
+class Settings(FrozenModel):
+    """Which warehouse, which ledger, how much memory. Read from the environment."""
 
     home: Path
     """QLOG_HOME: one warehouse is one data set. Default: `warehouse/` in the checkout or the working directory."""
@@ -33,8 +57,7 @@ class Settings(Parameters):
 
     @classmethod
     def from_environment(cls) -> Settings:
-        in_checkout = (CHECKOUT / "pyproject.toml").exists()
-        default_home = (CHECKOUT if in_checkout else Path.cwd()) / "warehouse"
+        default_home = (CHECKOUT if is_checkout() else Path.cwd()) / "warehouse"
         values: dict[str, Any] = {"home": Path(os.environ.get("QLOG_HOME") or default_home).resolve()}
         for field, variable in (
             ("ledger_url", "QLOG_LEDGER_URL"),
@@ -52,16 +75,24 @@ class Settings(Parameters):
         return Path(os.environ.get("QLOG_POLICY") or self.home / "policy.toml")
 
 
-PACKAGE = Path(__file__).resolve().parent
+def is_checkout() -> bool:
+    """Whether this is a checkout. Beside an installed package lie other people's directories."""
+    return (CHECKOUT / "pyproject.toml").is_file()
 
 
-def resource_dir(kind: str) -> Path:
-    """The directory of the shipped files of a kind, such as `sql` or `expectations`."""
-    in_wheel = PACKAGE / kind
-    if in_wheel.is_dir():
-        return in_wheel
-    # Beside an installed package lie other people's directories: only a checkout has this one next to the package.
-    in_checkout = PACKAGE.parent / kind
-    if (PACKAGE.parent / "pyproject.toml").is_file() and in_checkout.is_dir():
-        return in_checkout
-    raise QlogError(f"{kind}: this installation lacks its {kind} files: install the package again")
+SHIPPED_ROOTS: list[Path] = []
+"""Further directories with `sql/` and `expectations/`, for a mechanism that a test brings."""
+
+
+def shipped_file(kind: str, name: str) -> Path:
+    """A file that ships with the code, such as `sql`, `safelog/query_counts.sql`; it may not be there.
+
+    A checkout keeps these directories at its top level, where people look for them; a wheel carries them in the
+    package.
+    """
+    roots = [PACKAGE / kind, *([CHECKOUT / kind] if is_checkout() else [])]
+    found = next((root for root in roots if root.is_dir()), None)
+    if found is None:
+        raise QlogError(f"{kind}: this installation lacks its {kind} files: install the package again")
+    places = [found / name, *(root / kind / name for root in SHIPPED_ROOTS)]
+    return next((place for place in places if place.is_file()), places[0])

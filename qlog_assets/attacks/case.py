@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
 
 from qlog_assets.attacks.auditor import AuditResult, Claim, Verdict
-from qlog_assets.mechanisms.guarantees import guarantee, parameter_model
-from qlog_assets.privacy.guarantee import Guarantee, PrivacyLoss
+from qlog_assets.privacy.guarantee import PrivacyLoss
 from qlog_assets.privacy.randomness import RandomSource, SeededRandom
 
 Records = TypeVar("Records")
@@ -59,11 +58,6 @@ class Cases(list[Case]):
             return examine
 
         return register
-
-
-def promised(mechanism: str, variant: str, **settings: Any) -> Guarantee:
-    """What the project itself reports of a variant at these settings: audits hold mechanisms to this, not to a copy."""
-    return guarantee(mechanism, variant, parameter_model(mechanism)(**settings))
 
 
 def claim_of(loss: PrivacyLoss | None) -> Claim:

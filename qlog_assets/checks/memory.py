@@ -1,4 +1,4 @@
-"""Looks at the same files once per process."""
+"""Remembers what a partition's check found, so that the same files are looked at once per process."""
 
 from __future__ import annotations
 
@@ -10,9 +10,12 @@ from qlog_assets.storage.digests import digest_of
 from qlog_assets.storage.engine import Engine
 from qlog_assets.storage.partition import Partition
 
+Inspection = Callable[[Engine, Partition], CheckResult]
+"""Looks at a partition through its suite: counts in DuckDB, expectations on the counts."""
 
-def once_a_content(inspect: Callable[[Engine, Partition], CheckResult]) -> Callable[[Engine, Partition], CheckResult]:
-    """Look at the same files once a process. A check, a draw and a publication ask the same of one partition in a row.
+
+def memoize_by_content(inspect: Inspection) -> Inspection:
+    """Look at the same files once per process. A check, a draw and a publication ask the same of one partition in turn.
 
     A file that was touched in between is looked at again, and so is one that another checksum vouches for. That a file
     has the checksum that vouches for it is for whoever asks to verify: the door does, before every answer it uses.

@@ -18,6 +18,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from qlog_assets.report.tables import texts_of
+
 Texts: TypeAlias = "pa.Array | pa.ChunkedArray | Sequence[str] | np.ndarray"
 
 # What people put between the digits of one number: the typographic dashes and the minus beside the keyboard's.
@@ -96,13 +98,16 @@ def outside(texts: Texts, public: pa.Array | pa.ChunkedArray | None) -> np.ndarr
 
 
 def suppression_mask(columns: Sequence[Texts], public: pa.Array | pa.ChunkedArray | None) -> np.ndarray:
-    """Which rows to suppress: those with a text in any of `columns` that looks personal and was not public before."""
+    """Which rows to suppress: those with a text in any of `columns` that looks personal and was not public before.
+
+    A column may hold lists of texts; one such text suppresses the row.
+    """
     suppressed = np.zeros(len(columns[0]), dtype=bool)
     for column in columns:
-        values = _as_array(column)
+        values, rows = texts_of(column if isinstance(column, pa.Array | pa.ChunkedArray) else _as_array(column))
         personal = np.flatnonzero(personal_data_mask(values))
         private = outside(values.take(pa.array(personal)), public)
-        suppressed[personal[private]] = True
+        suppressed[rows[personal[private]]] = True
     return suppressed
 
 

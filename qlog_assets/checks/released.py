@@ -1,8 +1,10 @@
-"""What the suite of a released table reads."""
+"""What the suite of a released table reads. Counts what no expectation can; decides nothing."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
+
+from qlog_assets.checks.suites import CheckError
 
 if TYPE_CHECKING:
     import pandas
@@ -19,29 +21,36 @@ def released_frames(
 ) -> dict[str, pandas.DataFrame]:
     """What the suite of a released table reads: the table, its texts that no public list holds, and two counts.
 
-    `public` holds every text that was public before the release: the pool, and the url list where there is one.
-    Order and card numbers are counted here because no expectation can: order is between rows, and a card number is
-    told from other long numbers by its check digit.
+    `public` holds every text that was public before the release: the pool, and the url list where there is one. A list
+    of texts is one JSON text in the table, and its texts are looked at one by one. Order and card numbers are counted
+    here because no expectation can: order is between rows, and a card number is told from other long numbers by its
+    check digit.
     """
     import numpy as np
     import pandas as pd
 
     from qlog_assets.checks.personal_data import card_mask, folded, outside
-    from qlog_assets.report.tables import rows_out_of_order
+    from qlog_assets.report.tables import flatten_lists, rows_out_of_order, texts_of
 
-    missing = {*layout.keys, layout.count} - set(table.column_names)
+    missing = {column.name for column in layout.columns} - set(table.column_names)
     if missing:
         raise CheckError(f"{layout.name}: the released table has no column {', '.join(sorted(missing))}")
-    private = {key: outside(table.column(key), public) for key in layout.keys}
-    texts = np.concatenate([folded(table.column(key)).to_numpy(False)[mask] for key, mask in private.items()])
-    users = np.concatenate([table.column(layout.count).to_numpy()[mask] for mask in private.values()])
+    found, places = [np.empty(0, dtype=object)], [np.empty(0, dtype=np.int64)]
+    for name in layout.text_columns:
+        texts, rows = texts_of(table.column(name))
+        private = outside(texts, public)
+        found.append(folded(texts).to_numpy(zero_copy_only=False)[private])
+        places.append(rows[private])
+    outside_pool = {"text": np.concatenate(found)}
+    if layout.count is not None:
+        outside_pool[layout.count] = table.column(layout.count).to_numpy()[np.concatenate(places)]
     return {
-        "table": table.to_pandas(),
-        "outside_pool": pd.DataFrame({"text": texts, layout.count: users}),
+        "table": flatten_lists(table, layout).to_pandas(),
+        "outside_pool": pd.DataFrame(outside_pool),
         "counts": pd.DataFrame(
             {
                 "rows_out_of_order": [rows_out_of_order(table, layout)],
-                "card_numbers_outside_pool": [int(card_mask(texts).sum())],
+                "card_numbers_outside_pool": [int(card_mask(outside_pool["text"]).sum())],
             }
         ),
     }

@@ -1,6 +1,6 @@
 """Runs the suites of `expectations/` through Great Expectations. The only module that imports it, and it fails closed.
 
-Counting is not done here: DuckDB counts (`sql/check_*.sql`) and this module gets the small table of counts, or a
+Counting is not done here: DuckDB counts (the `check_` statements of `sql/`) and this module gets the small table of counts, or a
 released table, which is public. What a suite expects is in its JSON file; who runs it and what a failure stops is the
 business of the assets and the door.
 
@@ -24,7 +24,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from qlog_assets.errors import QlogError
-from qlog_assets.settings import resource_dir
+from qlog_assets.settings import shipped_file
 
 if TYPE_CHECKING:
     import pandas
@@ -127,42 +127,21 @@ def by_table(counts: pandas.DataFrame) -> dict[str, pandas.DataFrame]:
 
 
 def read_suite(name: str) -> dict[str, Any]:
-    """The suite in a file, with the expectations of the suite it extends."""
-    if not re.fullmatch(r"[a-z][a-z0-9_]*", name):
+    """The suite in `expectations/<name>.json`, a plain suite of Great Expectations."""
+    if not re.fullmatch(r"[a-z][a-z0-9_]*/[a-z][a-z0-9_]*", name):
         raise CheckError(f"{name!r} is not the name of a suite")
-    path = resource_dir("expectations") / f"{name}.json"
+    path = shipped_file("expectations", f"{name}.json")
     try:
         suite = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise CheckError(f"{name}: there is no such suite in expectations/") from None
     except (json.JSONDecodeError, UnicodeDecodeError):
         raise CheckError(f"{name}: its suite in expectations/ is not JSON") from None
-    if not isinstance(suite, dict) or suite.get("name") != name or not isinstance(suite.get("meta", {}), dict):
+    if not isinstance(suite, dict) or suite.get("name") != path.stem or not isinstance(suite.get("meta", {}), dict):
         raise CheckError(f"{name}: its suite in expectations/ is not a suite of that name")
-    extended = suite.get("meta", {}).get("extends")
-    if extended is not None:
-        # The same expectations under other column names: what holds for one released table holds for its like.
-        base = read_suite(extended)
-        renamed = _renamed(base["expectations"], suite["meta"].get("renamed", {}))
-        suite = {**suite, "meta": {**base["meta"], **suite["meta"]}}
-        suite["expectations"] = [*renamed, *suite.get("expectations", ())]
     if not suite.get("expectations"):
         raise CheckError(f"{name}: the suite expects nothing")
     return {"meta": {}, **suite}
-
-
-def _renamed(expectations: Sequence[Mapping[str, Any]], names: Mapping[str, str]) -> list[dict[str, Any]]:
-    """Expectations about the same columns under other names."""
-    entries = []
-    for entry in expectations:
-        arguments = dict(entry.get("kwargs", {}))
-        for key in ("column", "column_A", "column_B"):
-            if key in arguments:
-                arguments[key] = names.get(arguments[key], arguments[key])
-        if "column_list" in arguments:
-            arguments["column_list"] = [names.get(column, column) for column in arguments["column_list"]]
-        entries.append({**entry, "kwargs": arguments})
-    return entries
 
 
 def _expectations(name: str, suite: Mapping[str, Any]) -> list[_Expectation]:
@@ -253,7 +232,7 @@ def _build(name: str, position: int, item: _Expectation) -> Any:
 
 @cache
 def _whole_frame() -> Any:
-    """What makes a batch of a frame. Made once a process: with every part added, the library writes its whole
+    """What makes a batch of a frame. Made once per process: with every part added, the library writes its whole
     configuration as YAML, which takes longer than the expectations do."""
     context = load_library().get_context(mode="ephemeral")
     context.variables.progress_bars = {"globally": False, "metric_calculations": False}

@@ -1,6 +1,6 @@
 """The ledger's history as a chain: what an event is, how it is hashed, how a broken or replaced history is found.
 
-Pure functions on events. What events mean is in `ledger_state.py`; where they are kept is in `ledger_store.py`.
+Pure functions on events. What events mean is in `state.py`; where they are kept is in `store.py`.
 """
 
 from __future__ import annotations
@@ -10,8 +10,9 @@ import hmac
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields, replace
-from fractions import Fraction
 from typing import Any
+
+from qlog_assets.storage.digests import canonical_line, line_digest
 
 FIRST_PREVIOUS = "0" * 64
 """What the first event has in place of a previous hash."""
@@ -45,25 +46,9 @@ class Event:
         return replace(self, hash=hash_of(self))
 
 
-def canonical(value: Any) -> str:
-    """The one JSON text of a value: sorted keys, no spaces, ASCII, exact fractions as `p/q`."""
-
-    def exact_text(item: object) -> str:
-        if isinstance(item, Fraction):
-            return str(item)
-        raise TypeError(f"{type(item).__name__} has no canonical text")
-
-    return json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False, default=exact_text)
-
-
-def digest_of(value: Any) -> str:
-    """SHA-256 of the canonical text, in hexadecimal."""
-    return hashlib.sha256(canonical(value).encode("ascii")).hexdigest()
-
-
 def hash_of(event: Event) -> str:
     """The hash over every field of the event, the previous hash among them."""
-    return digest_of({field.name: getattr(event, field.name) for field in fields(event) if field.name != "hash"})
+    return line_digest({field.name: getattr(event, field.name) for field in fields(event) if field.name != "hash"})
 
 
 def broken_links(events: Sequence[Event]) -> list[str]:
@@ -97,7 +82,7 @@ class SaltedHead:
 
     @classmethod
     def of(cls, event: Event, salt: bytes) -> SaltedHead:
-        message = canonical({"seq": event.seq, "hash": event.hash}).encode("ascii")
+        message = canonical_line({"seq": event.seq, "hash": event.hash}).encode("ascii")
         return cls(event.seq, salt.hex(), hmac.new(salt, message, hashlib.sha256).hexdigest())
 
     def matches(self, events: Sequence[Event]) -> bool:

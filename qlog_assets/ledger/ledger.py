@@ -2,7 +2,7 @@
 
 The history is append-only and the state is folded from it. Every write is one transaction that takes the database's
 write lock, re-reads the whole history, checks it and decides: two processes can never both take the last of a budget.
-Drawing noise and writing files is the door's (`release.py`); this module knows nothing about either.
+Drawing noise and writing files is the door's; this module knows nothing about either.
 """
 
 from __future__ import annotations
@@ -19,9 +19,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from qlog_assets.ledger import chain as ledger_chain
 from qlog_assets.ledger.budget import Accountant, Amount, Budget, Number, cost
-from qlog_assets.ledger.chain import Event, SaltedHead, broken_links, canonical
+from qlog_assets.ledger.chain import Event, SaltedHead, broken_links, heads_missing
 from qlog_assets.ledger.rules import (
     BudgetError,
     DrawConflictError,
@@ -38,6 +37,7 @@ from qlog_assets.ledger.rules import (
 from qlog_assets.ledger.state import NEXT_STATES, Charge, Dataset, Request, State, fold
 from qlog_assets.ledger.store import Author, LedgerError, MissingLedgerError, Store, Writer
 from qlog_assets.months import Month
+from qlog_assets.storage.digests import canonical_line
 
 __all__ = [
     "Amount",
@@ -297,7 +297,7 @@ class Ledger:
 
     def heads_missing(self, heads: Iterable[SaltedHead]) -> list[SaltedHead]:
         """The commitments of manifests that this history does not contain: it was cut, rewritten or swapped."""
-        return ledger_chain.heads_missing(heads, self.events())
+        return heads_missing(heads, self.events())
 
     def verify_chain(self) -> list[str]:
         """What is wrong with the history by itself: altered, missing or moved events, and contradictions among them.
@@ -381,7 +381,7 @@ def _reason(text: str) -> str:
 def _plain(values: Mapping[str, Any]) -> dict[str, Any]:
     """The values as JSON gives them back, so that what is compared now is what is compared after a restart."""
     try:
-        return dict(json.loads(canonical(dict(values))))
+        return dict(json.loads(canonical_line(dict(values))))
     except (TypeError, ValueError) as error:
         raise LedgerError(f"the ledger cannot store this: {error}") from None
 

@@ -1,7 +1,7 @@
 """What the ledger's events mean: data sets, budgets and charges, folded from the history in the order of its rows.
 
 Pure: it reads events and says what they add up to, and where they contradict one another. Deciding whether a new
-event may be written is in `ledger.py`; adding charges up is in `ledger_budget.py`.
+event may be written is in `ledger.py`; adding charges up is in `budget.py`.
 """
 
 from __future__ import annotations
@@ -12,7 +12,8 @@ from fractions import Fraction
 from typing import Any, Literal
 
 from qlog_assets.ledger.budget import Amount, Budget
-from qlog_assets.ledger.chain import Event, digest_of
+from qlog_assets.ledger.chain import Event
+from qlog_assets.storage.digests import line_digest
 
 ChargeState = Literal["reserved", "drawn", "published", "abandoned", "withdrawn"]
 LIVE: tuple[ChargeState, ...] = ("reserved", "drawn", "published")
@@ -46,7 +47,7 @@ class Request:
 
     def fingerprint(self, draw_number: int) -> str:
         """The name of one draw. Months and data sets are part of it: two empty months have equal inputs."""
-        return digest_of(
+        return line_digest(
             {
                 "dataset": self.dataset,
                 "month": self.month,

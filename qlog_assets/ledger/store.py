@@ -1,6 +1,6 @@
 """Where the ledger's events are kept: one append-only table in SQLite or PostgreSQL, through SQLAlchemy.
 
-Every difference between the two databases is in this module. What the events mean is not: see `ledger_state.py`.
+Every difference between the two databases is in this module. What the events mean is not: see `state.py`.
 """
 
 from __future__ import annotations
@@ -20,7 +20,8 @@ from sqlalchemy.exc import ArgumentError, DBAPIError
 from sqlalchemy.pool import NullPool
 
 from qlog_assets.errors import QlogError
-from qlog_assets.ledger.chain import FIRST_PREVIOUS, Event, canonical
+from qlog_assets.ledger.chain import FIRST_PREVIOUS, Event
+from qlog_assets.storage.digests import canonical_line
 
 
 class LedgerError(QlogError):
@@ -97,7 +98,7 @@ class Writer:
             who=self._author.who,
             run_id=self._author.run_id,
             code_version=self._author.code_version,
-            payload=canonical(facts),
+            payload=canonical_line(facts),
             previous_hash=last.hash if last else FIRST_PREVIOUS,
             hash="",
         ).sealed()

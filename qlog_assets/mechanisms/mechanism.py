@@ -1,20 +1,27 @@
-"""What a mechanism is."""
+"""What a mechanism is: its parameters, variants, stages and tables, its words, and the attacks it must withstand.
+
+Everything that names mechanisms (policy, jobs, command line, datasheet, audit, pages) reads this type from the
+register. Nothing here charges, stores or publishes.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import pyarrow as pa
 
-from qlog_assets.checks.suites import CheckResult
-from qlog_assets.policy import Policy
+from qlog_assets.attacks.case import Case
+from qlog_assets.errors import ParameterError
+from qlog_assets.pipeline.public_material import PUBLIC_LISTS, PublicLists
+from qlog_assets.pipeline.stage import Inputs, Stage
+from qlog_assets.privacy.guarantee import Guarantee
 from qlog_assets.privacy.parameters import Parameters
 from qlog_assets.privacy.randomness import RandomSource
+from qlog_assets.report.account import Account, general_account
 from qlog_assets.report.tables import TableLayout
 from qlog_assets.storage.engine import Engine
-from qlog_assets.storage.partition import Partition
 
 
 @dataclass(frozen=True)
@@ -22,8 +29,8 @@ class DrawnTable:
     """A drawn table before publication, in public order: by noisy count and key, so that order tells nothing."""
 
     rows: pa.Table
-    threshold: int
-    """The least noisy count a row may have."""
+    threshold: int | None = None
+    """The least noisy count a row may have; None where rows have no counts."""
     threshold_outside_pool: int | None = None
     """The least noisy count of a row whose text is not public, where that is another one."""
     only_public: bool = False
@@ -35,35 +42,128 @@ class Drawn:
     """Everything a mechanism drew for one release."""
 
     tables: dict[str, DrawnTable]
-    public_texts: pa.Array
+    public_texts: pa.Array = field(default_factory=lambda: pa.array([], pa.string()))
     """The released texts that were public before anything was drawn: pool queries, listed urls."""
 
 
+Draw = Callable[[Engine, Inputs, str, Any, RandomSource], Drawn]
+"""From inputs, variant, parameters and random bits to every table of a release."""
+
+
 @dataclass(frozen=True)
-class MechanismEntry:
-    """One mechanism: its version, its inputs, and how it draws."""
+class Variant:
+    """One way to run a mechanism: what it promises, and how it draws."""
+
+    guarantee: Callable[[Any], Guarantee]
+    draw: Draw | None = None
+    """None: known by its formula alone."""
+    reads: tuple[str, ...] | None = None
+    """What the draw reads, where that is not the mechanism's own stages: a paper may cap nobody."""
+
+
+@dataclass(frozen=True)
+class Mechanism:
+    """One published system as implemented here."""
 
     name: str
+    title: str
+    summary: str
+    """What it releases, in a line."""
     version: int
-    inputs: tuple[str, ...]
-    """Assets whose current partitions of the month the mechanism reads; the first one is what limits are checked on."""
-    public_inputs: tuple[str, ...]
-    """Assets that are public material (a pool, a url list); not by month."""
-    tables: tuple[TableLayout, ...]
-    parameters: Callable[[Policy], Parameters]
-    variant: Callable[[Policy], str]
-    """Which of the mechanism's publishable variants the policy chose."""
-    inspect: Callable[[Engine, Partition], CheckResult]
-    """Counts what each user contributes to the first input, on the very partition that is about to be used."""
-    draw: Callable[[Engine, Mapping[str, Partition], str, Any, RandomSource], Drawn]
-    """From inputs, variant and parameters to every table of a release."""
-    draw_asset: str = "selected"
-    """The asset that asks the door to draw; those that ask it to publish are `released_assets`."""
-    released_prefix: str = "released_"
-    sources: tuple[str, ...] = field(default=())
-    """Files, from the project's root, that decide the law of the output; a test pins `version` to their digest."""
+    """Raised by hand whenever the law of the output changes; a test pins it to the sources that decide it."""
+    parameters: type[Parameters]
+    """What decides a release: goes into ledger and manifest."""
+    variants: Mapping[str, Variant]
+    """The first one is what a release uses unless the policy says otherwise."""
+    stages: tuple[Stage, ...] = ()
+    """From the cleaned log, or an origin of their own, to what is drawn from; in order."""
+    tables: tuple[TableLayout, ...] = ()
+    """What is published. Without tables the mechanism can be studied and not released."""
+    account: Callable[[Mapping[str, Any]], Account] = general_account
+    """From a manifest to what the datasheet says of it."""
+    attacks: Callable[[], Sequence[Case]] = tuple
+    """The cases that hold its variants to their claims."""
+    examples: Callable[[], str] | None = None
+    """Worked numbers for the page of guarantees, as Markdown."""
+    section: type[Parameters] | None = None
+    """The policy's section, where it holds more than the parameters, such as the choice of a variant."""
+    resolve: Callable[[Any, PublicLists], Any] = lambda section, lists: section
+    """From the policy's section and public lists to the parameters of a release."""
+    draw_asset: str = ""
+    """The asset that asks the door to draw. Empty: `<name>_selected`."""
+    released_prefix: str = ""
+    """What the names of public tables' assets begin with. Empty: `released_<name>_`."""
+
+    def __post_init__(self) -> None:
+        if not self.draw_asset:
+            object.__setattr__(self, "draw_asset", f"{self.name}_selected")
+        if not self.released_prefix:
+            object.__setattr__(self, "released_prefix", f"released_{self.name}_")
+        if self.tables and len([stage for stage in self.stages if stage.limits_users and stage.inspect]) != 1:
+            raise ValueError(f"{self.name}: exactly one inspected stage bounds what one user adds to a release")
+
+    @property
+    def is_releasable(self) -> bool:
+        return bool(self.tables)
+
+    @property
+    def is_simulated(self) -> bool:
+        """Whether any of its variants can be drawn."""
+        return any(variant.draw is not None for variant in self.variants.values())
+
+    @property
+    def policy_section(self) -> type[Parameters]:
+        return self.section or self.parameters
+
+    @property
+    def limited_stage(self) -> Stage:
+        """The stage that bounds what one user adds: what limits are counted on before every draw."""
+        return next(stage for stage in self.stages if stage.limits_users)
+
+    @property
+    def inputs(self) -> tuple[str, ...]:
+        """The stages that the draw reads."""
+        return tuple(stage.name for stage in self.stages)
+
+    @property
+    def public_inputs(self) -> tuple[str, ...]:
+        """The public lists that the stages read."""
+        return tuple(name for name in PUBLIC_LISTS if any(name in stage.reads for stage in self.stages))
 
     @property
     def released_assets(self) -> dict[str, str]:
         """The public tables' assets, by table."""
         return {layout.name: f"{self.released_prefix}{layout.name}" for layout in self.tables}
+
+    @property
+    def titles(self) -> dict[str, str]:
+        """What the datasheet calls the tables, in the order a reader meets them."""
+        return {layout.name: layout.title for layout in self.tables}
+
+    def variant(self, name: str) -> Variant:
+        if name not in self.variants:
+            raise ParameterError(f"{self.name} has no variant {name!r}: choose one of {', '.join(self.variants)}")
+        return self.variants[name]
+
+    def chosen_variant(self, section: Parameters) -> str:
+        """The variant that the policy's section chose."""
+        return str(getattr(section, "variant", None) or next(iter(self.variants)))
+
+    def chosen_parameters(self, section: Parameters, lists: PublicLists) -> Parameters:
+        """The parameters of a release, from the policy's section and what its public lists decide."""
+        resolved = self.resolve(section, lists)
+        return self.parameters(**{name: getattr(resolved, name) for name in self.parameters.model_fields})
+
+    def guarantee(self, variant: str, parameters: Parameters) -> Guarantee:
+        """What a variant promises with these parameters: before anything is drawn or spent."""
+        chosen = self.variant(variant)
+        if not isinstance(parameters, self.parameters):
+            raise ParameterError(f"{self.name} takes {self.parameters.__name__}, not {type(parameters).__name__}")
+        return chosen.guarantee(parameters)
+
+    def draw(self, engine: Engine, inputs: Inputs, variant: str, parameters: Parameters, source: RandomSource) -> Drawn:
+        """Every table of one release, drawn by a variant."""
+        drawer = self.variant(variant).draw
+        if drawer is None:
+            raise ParameterError(f"{self.name} {variant} is known by its formula alone: nothing draws it")
+        return drawer(engine, inputs, variant, parameters, source)

@@ -1,71 +1,89 @@
-"""Batches: one landing file read once, every row accepted or rejected for a reason."""
+"""Batches: one landing file read once, every row accepted by month or rejected for a reason.
+
+Reading a file's rows is `sources/readers`; this module only decides what is read, once, and what of it may be used.
+"""
 
 from __future__ import annotations
 
 import contextlib
 from collections.abc import Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+from pydantic import Field
+
+from qlog_assets.checks.suites import CheckResult, run_suite
 from qlog_assets.errors import QlogError
 from qlog_assets.months import Month
 from qlog_assets.pipeline.landing import Batch, landed_files, landing_checksum
-from qlog_assets.policy import Policy
+from qlog_assets.privacy.parameters import Parameters, Share
 from qlog_assets.sources.readers import MonthRange, read_batch
 from qlog_assets.sources.readers_sql import OUTSIDE_POLICY
 from qlog_assets.storage.engine import Engine
 from qlog_assets.storage.partition import Partition, TableFacts, WarehouseError, describe, is_intact
 from qlog_assets.storage.warehouse import Warehouse
 
+LANDING_BATCH = "landing_batch"
+EARLIER_NAME = "rejected_log"
+"""What the same partitions were called up to version 0.1: warehouses of that time keep them."""
 READER_VERSION = "2"
+REJECTED = "rejected"
+"""The table of rejected rows; every other table of a batch is named for the month of its accepted rows."""
 
 
-LAST_MONTH = Month("9999-11")
-"""Stands for a policy without a last month."""
+class IngestPolicy(Parameters):
+    """What a landing file must be like."""
+
+    max_rejected_share: Share = Field(Fraction(1, 5), validate_default=True)
+    """A file with more of its rows rejected fails a blocking check, and its months are refused; rows outside the
+    policy's months do not count. Real logs reach 12 % (Excite: empty queries)."""
 
 
-def month_range(policy: Policy) -> MonthRange:
-    return MonthRange(policy.first, policy.last or LAST_MONTH)
+@dataclass(frozen=True)
+class Admission:
+    """What the policy lets in: rows of these months, and files with no more bad rows than this."""
+
+    months: MonthRange
+    max_rejected_share: Fraction
 
 
-def reading(batch: Batch, policy: Policy) -> dict[str, Any]:
+def describe_reading(batch: Batch, admission: Admission) -> dict[str, Any]:
     """How a landing file is read: what decides which of its rows are accepted."""
-    months = month_range(policy)
     return {
         "format": batch.source.format,
         "columns": batch.source.column_map.as_public(),
-        "first": str(months.first),
-        "last": str(months.last),
+        "first": str(admission.months.first),
+        "last": str(admission.months.last),
     }
 
 
-def is_ingested(known: Sequence[Partition], batch: Batch, policy: Policy) -> bool:
+def is_ingested(known: Sequence[Partition], batch: Batch, admission: Admission) -> bool:
     """Whether a file's rows are in already: this very content, under whatever name, all of it, read in this very way
     and fit to be used."""
     return any(
         part.provenance.upstream["landing"] == batch.checksum
-        and part.provenance.parameters == reading(batch, policy)
+        and part.provenance.parameters == describe_reading(batch, admission)
         and is_complete(part)
-        and within_share(part, policy)
+        and within_share(part, admission)
         and is_intact(part.path)
         for part in known
     )
 
 
 def ingest_batch(
-    warehouse: Warehouse, engine: Engine, batch: Batch, policy: Policy, run_id: str | None = None
+    warehouse: Warehouse, engine: Engine, batch: Batch, admission: Admission, run_id: str | None = None
 ) -> tuple[Partition, bool]:
     """Read a landing file once and write all its months, with every row accepted or rejected for a reason.
 
     A batch of which months were forgotten is read anew.
     """
-    months = month_range(policy)
     provenance = describe(
-        "rejected_log",
+        LANDING_BATCH,
         batch.key,
         code_version=READER_VERSION,
-        parameters=reading(batch, policy),
+        parameters=describe_reading(batch, admission),
         upstream={"landing": batch.checksum},
         run_id=run_id,
     )
@@ -73,37 +91,47 @@ def ingest_batch(
     measured: dict[str, int] = {}
 
     def write(directory: Path) -> dict[str, TableFacts]:
-        read = read_batch(engine.connection, batch.source, months, directory)
+        read = read_batch(engine.connection, batch.source, admission.months, directory)
         measured["read"] = read.read
         measured["outside"] = read.rejected.get(OUTSIDE_POLICY, 0)
-        tables = {"rejected": engine.facts(directory, sorted((directory / "rejected").glob("*.parquet")))}
+        tables = {REJECTED: engine.facts(directory, sorted((directory / "rejected").glob("*.parquet")))}
         for month in read.months:
             tables[month] = engine.facts(directory, sorted((directory / "accepted" / month).glob("*.parquet")))
         return tables
 
-    return warehouse.write_partition(provenance, write, measured=measured, sound=is_complete)
+    return warehouse.write_partition(provenance, write, measured=measured, usable=is_complete)
 
 
 def batches(warehouse: Warehouse) -> list[Partition]:
     """Everything that was ingested, by batch key."""
-    folder = warehouse.private / "rejected_log"
-    return [warehouse.current("rejected_log", pointer.parent.name) for pointer in sorted(folder.glob("*/current"))]
+    return [warehouse.current(asset, key) for asset, key in _batch_keys(warehouse)]
 
 
 def readable_batches(warehouse: Warehouse) -> list[Partition]:
     """The same without those whose provenance was damaged: ingesting their files again is what mends them."""
     found = []
-    for pointer in sorted((warehouse.private / "rejected_log").glob("*/current")):
+    for asset, key in _batch_keys(warehouse):
         with contextlib.suppress(WarehouseError):
-            found.append(warehouse.current("rejected_log", pointer.parent.name))
+            found.append(warehouse.current(asset, key))
     return found
+
+
+def _batch_keys(warehouse: Warehouse) -> list[tuple[str, str]]:
+    """The batches there are, with the asset that each is a partition of."""
+    folders = (warehouse.private / asset for asset in (LANDING_BATCH, EARLIER_NAME))
+    return [(folder.name, pointer.parent.name) for folder in folders for pointer in sorted(folder.glob("*/current"))]
+
+
+def months_of(batch: Partition) -> set[str]:
+    """The months of which a batch holds rows."""
+    return set(batch.provenance.tables) - {REJECTED}
 
 
 def batch_counts(partition: Partition) -> dict[str, int]:
     """Rows read, accepted and rejected of a batch."""
     tables = partition.provenance.tables
-    rejected = tables["rejected"].rows
-    accepted = sum(facts.rows for name, facts in tables.items() if name != "rejected")
+    rejected = tables[REJECTED].rows
+    accepted = sum(facts.rows for name, facts in tables.items() if name != REJECTED)
     return {"read": partition.provenance.measured["read"], "accepted": accepted, "rejected": rejected}
 
 
@@ -113,13 +141,13 @@ def is_complete(partition: Partition) -> bool:
     return numbers["accepted"] + numbers["rejected"] == numbers["read"]
 
 
-def within_share(partition: Partition, policy: Policy) -> bool:
+def within_share(partition: Partition, admission: Admission) -> bool:
     """Whether few enough rows of a batch are bad for the rest to be used. A row of a month that the policy does not
     take in is a good row, though it is rejected."""
     numbers = batch_counts(partition)
     # A batch of the first reader did not count them apart: all its rejected rows are then taken for bad ones.
     bad = numbers["rejected"] - partition.provenance.measured.get("outside", 0)
-    return Fraction(bad, max(numbers["read"], 1)) <= policy.ingest.max_rejected_share
+    return Fraction(bad, max(numbers["read"], 1)) <= admission.max_rejected_share
 
 
 def batches_holding(warehouse: Warehouse, month: Month) -> list[Partition]:
@@ -127,18 +155,33 @@ def batches_holding(warehouse: Warehouse, month: Month) -> list[Partition]:
     return [batch for batch in batches(warehouse) if month in batch.provenance.tables]
 
 
-def is_usable(warehouse: Warehouse, month: Month, policy: Policy) -> bool:
+def is_usable(warehouse: Warehouse, month: Month, admission: Admission) -> bool:
     """Whether raw_log of a month can be assembled, or is refused because of a batch that is over the share."""
-    return all(within_share(batch, policy) for batch in batches_holding(warehouse, month))
+    return all(within_share(batch, admission) for batch in batches_holding(warehouse, month))
 
 
-def over_share(warehouse: Warehouse, batch: Partition, policy: Policy) -> QlogError:
+def over_share(warehouse: Warehouse, batch: Partition, admission: Admission) -> QlogError:
     """The refusal of a batch: what is wrong with it and the two ways on. Nobody but the operator leaves rows out."""
     checksum = batch.provenance.upstream["landing"]
     landed = [path for path, _ in landed_files(warehouse) if landing_checksum(path) == checksum]
     places = [str(path.relative_to(warehouse.home)) for path in (*landed, batch.path.parent)]
-    limit = f"ingest.max_rejected_share = {float(policy.ingest.max_rejected_share):g}"
+    limit = f"ingest.max_rejected_share = {float(admission.max_rejected_share):g}"
     return QlogError(
         f"{', '.join(path.name for path in landed) or batch.provenance.month}: more of its rows were rejected than "
         f"{limit} allows: raise that limit, or delete {' and '.join(places)} and ingest a corrected file"
     )
+
+
+def inspect_batch(engine: Engine, partition: Partition, max_rejected_share: Fraction) -> CheckResult:
+    """Whether every row of a batch is accounted for, and not too many of them were rejected."""
+    engine.view("rejected_rows", partition.files(REJECTED))
+    rows = batch_counts(partition)
+    counts = engine.frame("log/check_landing_batch", rows_read=rows["read"], rows_accepted=rows["accepted"])
+    limits = {"max_rejected_share": float(max_rejected_share)}
+    return run_suite("log/landing_batch", {"counts": counts}, parameters=limits)
+
+
+def count_reasons(engine: Engine, partition: Partition) -> dict[str, int]:
+    """How many rows of a batch were rejected for each reason."""
+    engine.view("rejected_rows", partition.files(REJECTED))
+    return dict(engine.run("log/rejected_reasons").fetchall())

@@ -12,12 +12,10 @@ from pathlib import Path
 
 from qlog_assets.errors import QlogError
 from qlog_assets.sources.column_map import ColumnMap
-from qlog_assets.sources.readers import LogSource
+from qlog_assets.sources.readers import FORMATS, LogSource
 from qlog_assets.storage.digests import file_checksum
 from qlog_assets.storage.scratch import temporary_directory
 from qlog_assets.storage.warehouse import Warehouse
-
-FORMATS = ("aol", "excite", "table")
 
 
 @dataclass(frozen=True)

@@ -6,59 +6,118 @@ very ledger, is checked here.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, Self
 
+from pydantic import Field, model_validator
+
+from qlog_assets.checks.suites import CheckResult, run_suite
 from qlog_assets.errors import QlogError
 from qlog_assets.ledger import Ledger
 from qlog_assets.months import Month
-from qlog_assets.policy import Policy
-from qlog_assets.report.public_zone import damage
-from qlog_assets.sources.pools import PoolSpec, PublicList, ReleasedPool, load_pool, load_url_list
+from qlog_assets.privacy.parameters import Exact, Parameters
+from qlog_assets.report.public_zone import find_damage, release_path
+from qlog_assets.sources.pools import Kind, PoolSpec, PublicList, ReleasedPool, load_pool, load_url_list
 from qlog_assets.storage.digests import file_checksum
+from qlog_assets.storage.engine import Engine
 from qlog_assets.storage.partition import PUBLIC_MATERIAL, Partition, TableFacts, describe
 from qlog_assets.storage.private_files import link_or_copy
 from qlog_assets.storage.scratch import make_private
 from qlog_assets.storage.warehouse import Warehouse
 
-if TYPE_CHECKING:
-    from qlog_assets.pipeline.chain import Chain
+PUBLIC_LISTS = {"pool": "queries", "url_list": "urls"}
+"""The public lists there are, and the table of each."""
+PUBLIC_LIST_VERSION = "1"
 
 
-def build_pool(chain: Chain, month: Month, policy: Policy) -> Partition:
-    """The policy's pool for a month."""
-    warehouse, pool = chain.warehouse, policy.pool
-    spec = PoolSpec(
+class PoolPolicy(Parameters):
+    """The public pool: queries that may appear whether anybody typed them or not."""
+
+    kind: Kind = "default"
+    """`default` is a public n-gram list that ships inside the wordsegment package."""
+    path: Path | None = None
+    """The file, for the kinds that read one."""
+    description: str = ""
+    """Where the file comes from, in the operator's words; goes into the manifest."""
+    probability: Exact = Field(Fraction(1), gt=0, le=1, validate_default=True)
+    """p_g: the share of the list that is kept, by a public hash."""
+    release_ids: tuple[str, ...] = ()
+    """For `releases`: the earlier releases whose queries form the pool, pinned by id."""
+
+    @model_validator(mode="after")
+    def _check_together(self) -> Self:
+        if self.kind.endswith(("_file", "_list")) and self.path is None:
+            raise ValueError(f"path: a pool of kind {self.kind} needs the file's path")
+        if self.kind == "releases" and not self.release_ids:
+            raise ValueError("release_ids: a pool of kind releases needs the ids of earlier releases")
+        return self
+
+
+@dataclass(frozen=True)
+class PublicLists:
+    """Which public lists the policy names."""
+
+    pool: PoolPolicy = PoolPolicy()
+    url_list: Path | None = None
+
+
+def build_public_list(
+    name: str,
+    warehouse: Warehouse,
+    lists: PublicLists,
+    month: Month | None = None,
+    run_id: str | None = None,
+    make_current: bool = True,
+) -> Partition | None:
+    """A public list as the policy names it; None where it names none.
+
+    With the month that is about to be released, a pool made of releases must be older than that.
+    """
+    zones = (warehouse.landing, warehouse.private)
+    if name == "pool":
+        loaded = load_pool(pool_spec(warehouse, lists.pool, month), list_cache(warehouse), private_zones=zones)
+    elif lists.url_list is None:
+        return None
+    else:
+        loaded = load_url_list(lists.url_list, list_cache(warehouse), private_zones=zones)
+    return _keep(warehouse, name, loaded, run_id, make_current)
+
+
+def pool_spec(warehouse: Warehouse, pool: PoolPolicy, month: Month | None) -> PoolSpec:
+    """What is to be loaded for the policy's pool."""
+    return PoolSpec(
         kind=pool.kind,
         path=pool.path,
         description=pool.description,
         probability=pool.probability,
         releases=tuple(earlier_release(warehouse, release_id, month) for release_id in pool.release_ids),
     )
-    zones = (warehouse.landing, warehouse.private)
-    loaded = load_pool(spec, cache_of(warehouse), private_zones=zones, before=month)
-    return keep(chain, "pool", "queries", loaded)
 
 
-def build_url_list(chain: Chain, path: Path) -> Partition:
-    """A public url list."""
-    zones = (chain.warehouse.landing, chain.warehouse.private)
-    return keep(chain, "url_list", "urls", load_url_list(path, cache_of(chain.warehouse), private_zones=zones))
-
-
-def earlier_release(warehouse: Warehouse, release_id: str, month: Month) -> ReleasedPool:
+def earlier_release(warehouse: Warehouse, release_id: str, month: Month | None) -> ReleasedPool:
     """A published release of this ledger from a strictly earlier month: public already, so using it costs nothing."""
     charge = Ledger.open(warehouse.ledger_url).charge(release_id)
-    path = warehouse.released / charge.mechanism / charge.month / charge.release_id
-    if charge.state != "published" or charge.month >= month:
-        raise QlogError(f"{release_id} cannot be in the pool of {month}: it is {charge.state}, of {charge.month}")
-    found = damage(path, charge.manifest_digest)
+    serves = "the pool" if month is None else f"the pool of {month}"
+    if charge.state != "published" or (month is not None and charge.month >= month):
+        raise QlogError(f"{release_id} cannot be in {serves}: it is {charge.state}, of {charge.month}")
+    path = release_path(warehouse, charge)
+    found = find_damage(path, charge.manifest_digest)
     if found:
-        raise QlogError(f"{release_id} cannot be in the pool of {month}: {found[0]}")
+        raise QlogError(f"{release_id} cannot be in {serves}: {found[0]}")
     table = path / "queries.parquet"
     if not table.exists():
-        raise QlogError(f"{release_id} cannot be in the pool of {month}: it has no table of queries")
+        raise QlogError(f"{release_id} cannot be in {serves}: it has no table of queries")
     return ReleasedPool(release_id=release_id, month=Month(charge.month), path=table)
+
+
+def inspect_public_list(engine: Engine, partition: Partition) -> CheckResult:
+    """Whether a list holds texts, each once, with numbers without gaps."""
+    name = partition.provenance.asset
+    engine.view("public_list", partition.files(PUBLIC_LISTS[name]))
+    counts = engine.frame(f"log/check_{name}")
+    return run_suite("log/public_list", {"counts": counts}, parameters={"rows": partition.rows(PUBLIC_LISTS[name])})
 
 
 def public_facts(partition: Partition) -> dict[str, Any]:
@@ -66,15 +125,23 @@ def public_facts(partition: Partition) -> dict[str, Any]:
     return dict(partition.provenance.parameters)
 
 
-def keep(chain: Chain, asset: str, table: str, loaded: PublicList) -> Partition:
+def list_cache(warehouse: Warehouse) -> Path:
+    """Where loaded lists are kept, named by what made them."""
+    folder = warehouse.private / "public_lists"
+    make_private(folder)
+    return folder
+
+
+def _keep(warehouse: Warehouse, asset: str, loaded: PublicList, run_id: str | None, make_current: bool) -> Partition:
     """A loaded list as a partition, so that the door can tell which list a release was made with."""
+    table = PUBLIC_LISTS[asset]
     provenance = describe(
         asset,
         PUBLIC_MATERIAL,
-        code_version="1",
+        code_version=PUBLIC_LIST_VERSION,
         parameters=loaded.provenance,
         upstream={"list": loaded.content_digest},
-        run_id=chain.run_id,
+        run_id=run_id,
     )
 
     def write(directory: Path) -> dict[str, TableFacts]:
@@ -82,11 +149,4 @@ def keep(chain: Chain, asset: str, table: str, loaded: PublicList) -> Partition:
         link_or_copy(loaded.path, directory / name)
         return {table: TableFacts(loaded.rows, {name: file_checksum(directory / name)}, loaded.content_digest)}
 
-    return chain.warehouse.write_partition(provenance, write, make_current=chain.make_current)[0]
-
-
-def cache_of(warehouse: Warehouse) -> Path:
-    """Where loaded lists are kept, named by what made them."""
-    folder = warehouse.private / "public_lists"
-    make_private(folder)
-    return folder
+    return warehouse.write_partition(provenance, write, make_current=make_current)[0]

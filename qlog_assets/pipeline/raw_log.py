@@ -1,20 +1,23 @@
-"""raw_log: the accepted rows of a month, from every batch."""
+"""raw_log: which batches make up a month."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
+from qlog_assets.checks.suites import CheckResult, run_suite
 from qlog_assets.errors import QlogError
 from qlog_assets.months import Month
-from qlog_assets.pipeline.batches import batches_holding, over_share, within_share
-from qlog_assets.policy import Policy
+from qlog_assets.pipeline.batches import Admission, batches_holding, over_share, within_share
+from qlog_assets.storage.engine import Engine
 from qlog_assets.storage.partition import Partition, TableFacts, describe
 from qlog_assets.storage.private_files import link_or_copy
 from qlog_assets.storage.warehouse import Warehouse
 
+RAW_LOG_VERSION = "1"
+
 
 def assemble_raw_log(
-    warehouse: Warehouse, month: Month, policy: Policy, run_id: str | None = None
+    warehouse: Warehouse, month: Month, admission: Admission, run_id: str | None = None
 ) -> tuple[Partition, bool]:
     """raw_log of a month: the accepted rows of every batch that has any. Files are linked, not written again.
 
@@ -23,8 +26,8 @@ def assemble_raw_log(
     """
     contents: dict[str, Partition] = {}
     for batch in batches_holding(warehouse, month):
-        if not within_share(batch, policy):
-            raise over_share(warehouse, batch, policy)
+        if not within_share(batch, admission):
+            raise over_share(warehouse, batch, admission)
         # A copy of a file under another name holds the same searches, not further ones.
         contents.setdefault(batch.provenance.upstream["landing"], batch)
     parts = list(contents.values())
@@ -33,9 +36,9 @@ def assemble_raw_log(
     provenance = describe(
         "raw_log",
         month,
-        code_version="1",
+        code_version=RAW_LOG_VERSION,
         parameters={},
-        upstream={f"rejected_log:{part.provenance.month}": part for part in parts},
+        upstream={f"{part.provenance.asset}:{part.provenance.month}": part for part in parts},
         run_id=run_id,
     )
 
@@ -50,3 +53,11 @@ def assemble_raw_log(
         return {"log": TableFacts(sum(part.rows(month) for part in parts), files)}
 
     return warehouse.write_partition(provenance, write)
+
+
+def inspect_raw_log(engine: Engine, partition: Partition) -> CheckResult:
+    """Schema, month boundaries, and no row without user or query."""
+    month = Month(partition.provenance.month)
+    engine.view("raw_log", partition.files("log"))
+    counts = engine.frame("log/check_raw_log", month_start=month.start, month_end=month.end)
+    return run_suite("log/raw_log", {"counts": counts})

@@ -3,7 +3,7 @@
 Inside one release the parameters are fixed before anything is drawn, so the exact law of the privacy loss may be used.
 Across releases the next parameters may depend on what the last release showed. Two rules are proven for that case: the
 plain sum of ε and δ (Rogers, Roth, Ullman, Vadhan 2016), and the zCDP filter, which sums ρ and δ and converts once at
-a δ set aside for it (Whitehouse, Ramdas, Rogers, Wu 2023). The conversions are here; `ledger_budget` keeps the running
+a δ set aside for it (Whitehouse, Ramdas, Rogers, Wu 2023). The conversions are here; the ledger keeps the running
 total. Adding up privacy loss distributions of adaptively chosen releases is not valid, so nothing here offers it.
 
 Every float here errs upwards in ε and δ and downwards in ρ left to spend: a loss is never under-reported.
@@ -153,19 +153,6 @@ def release_loss(
     likewise the other way round: (ε, stability_delta + accounting_delta).
     """
     return geometric_epsilon(noises, float(accounting_delta)), stability_delta + accounting_delta
-
-
-def accountant_epsilon(noises: Sequence[Noise], delta: float) -> float:
-    """The same ε(δ) from Google's `dp-accounting` (losses rounded up to a grid of 1e-4): the independent check."""
-    from dp_accounting.pld import privacy_loss_distribution as pld
-
-    total = None
-    for noise in noises:
-        if noise.counts:
-            one = pld.from_discrete_laplace_mechanism(float(1 / noise.scale), sensitivity=1)
-            many = one.self_compose(noise.counts)
-            total = many if total is None else total.compose(many)
-    return 0.0 if total is None else float(total.get_epsilon_for_delta(delta))
 
 
 # zCDP -----------------------------------------------------------------------------------------------------------------

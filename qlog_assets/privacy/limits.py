@@ -8,6 +8,9 @@ from __future__ import annotations
 
 import numpy as np
 
+SESSION_GAP_MINUTES = 30
+"""A user's searches further apart belong to different sessions. 30 minutes is what the session literature uses."""
+
 Rows = tuple[np.ndarray, np.ndarray]
 """(users, items): one row an event, or one row a user and item after a limit."""
 

@@ -10,10 +10,9 @@ from decimal import Decimal, InvalidOperation
 from fractions import Fraction
 from typing import Annotated, Any, ClassVar, Self
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer, ValidationError
+from pydantic import BeforeValidator, Field, PlainSerializer
 
-from qlog_assets.errors import ParameterError
-from qlog_assets.privacy.parameters import Exact, Parameters, Scale, Share
+from qlog_assets.settings import FrozenModel
 
 # Nobody means a scale or a probability beyond these powers of ten, and one of a billion digits would take for ever.
 LARGEST_POWER = 60
@@ -65,23 +64,15 @@ Probability = Annotated[Exact, Field(ge=0, lt=1)]
 Share = Annotated[Exact, Field(gt=0, lt=1)]
 
 
-class Parameters(BaseModel):
-    """Base of every mechanism's parameters: frozen, no unknown keys, errors that name the key in one line."""
+class Parameters(FrozenModel):
+    """Base of every mechanism's parameters."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", arbitrary_types_allowed=True, use_attribute_docstrings=True)
-
-    def __init__(self, **values: Any) -> None:
-        try:
-            super().__init__(**values)
-        except ValidationError as error:
-            raise ParameterError(one_line(error)) from None
+    STUDY_ONLY: ClassVar[frozenset[str]] = frozenset()
+    """Fields that only a `paper` variant reads: no part of a release, so changing one changes no release."""
 
     def with_changes(self, **changes: Any) -> Self:
         """These parameters with some values replaced, checked again."""
         return type(self)(**{**dict(self), **changes})
-
-    STUDY_ONLY: ClassVar[frozenset[str]] = frozenset()
-    """Fields that only a `paper` variant reads: no part of a release, so changing one changes no release."""
 
     def as_public(self) -> dict[str, Any]:
         """The parameters as JSON values: exact numbers as decimal text, switched-off parts as null."""
@@ -92,18 +83,6 @@ class Parameters(BaseModel):
         return {key: value for key, value in self.as_public().items() if key not in self.STUDY_ONLY}
 
 
-def one_line(error: ValidationError) -> str:
-    """The first complaints of pydantic as one line: `key: what is wrong`."""
-    problems = []
-    for item in error.errors(include_url=False, include_context=False)[:3]:
-        key = ".".join(str(part) for part in item["loc"])
-        message = item["msg"].removeprefix("Value error, ")
-        if item["type"] == "extra_forbidden":
-            message = "unknown key"
-        problems.append(f"{key}: {message}" if key else message)
-    return "; ".join(problems)
-
-
 Epsilon = Annotated[Exact, Field(gt=0, le=1000)]
 """A total ε. Far above anything worth signing; the bound catches a misplaced decimal point."""
 
@@ -112,16 +91,16 @@ AOL_USERS = 657_426
 """Users of the AOL log, the n and U of the papers' examples; for a release use a published bound of your own."""
 
 
-def listed(value: object) -> object:
+def parse_list(value: object) -> object:
     """A list that a person typed, such as `queries,clicks`; anything else as it is."""
     return tuple(word.strip() for word in value.split(",")) if isinstance(value, str) else value
 
 
-Listed, Joined = BeforeValidator(listed), PlainSerializer(",".join, return_type=str, when_used="json")
+Listed, Joined = BeforeValidator(parse_list), PlainSerializer(",".join, return_type=str, when_used="json")
 """A list is typed, and printed in manifests, as words with commas between them."""
 
 
-def without_repeats(names: tuple[str, ...], what: str) -> None:
+def refuse_repeats(names: tuple[str, ...], what: str) -> None:
     """Refuse an empty list, and one that names something twice: each entry is a table with its share of the budget."""
     if not names or len(set(names)) != len(names):
         raise ValueError(f"{what} must name at least one, each once")

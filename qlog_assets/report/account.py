@@ -1,4 +1,8 @@
-"""What a mechanism did to the data, in sentences: the type, and the words every mechanism shares."""
+"""What a mechanism did to the data, in sentences for somebody who does not read formulas: the type and shared words.
+
+Everything is derived from the manifest, which is public: limits, noise scales, thresholds, and how many rows the noise
+alone is expected to put into a table. A mechanism's own sentences are in its folder. No HTML here.
+"""
 
 from __future__ import annotations
 
@@ -18,6 +22,23 @@ class Account:
     expected_inventions: Mapping[str, float] = field(default_factory=dict)
     counts_were_tested: bool = True
     """Whether a row is printed because of the very count that is printed with it."""
+    holds: str = (
+        "each with the noisy number of users behind it. It is not a sample of the log and holds no record of any "
+        "person: no user identifier, no time, no sequence of one user's searches."
+    )
+    """What a row of the tables is, and is not; ends the sentence that names the tables."""
+
+
+def general_account(manifest: Mapping[str, Any]) -> Account:
+    """The account of a mechanism that has no sentences of its own."""
+    return Account(
+        steps=(
+            "What one user adds to the statistics was limited before anything was counted.",
+            *(f"{part['name'].capitalize()}: {part['sentence']}" for part in manifest["guarantee"]["parts"]),
+            "Random noise was added once to the counts, and what stayed below a threshold was left out.",
+            suppression_words(manifest),
+        )
+    )
 
 
 def survival(scale: float, at_least: int) -> float:
@@ -28,7 +49,8 @@ def survival(scale: float, at_least: int) -> float:
     return decay**at_least / (1 + decay)
 
 
-def _suppression(manifest: Mapping[str, Any]) -> str:
+def suppression_words(manifest: Mapping[str, Any]) -> str:
+    """That rows which look personal were left out, and how many that were."""
     suppressed = sum(table["suppressed_rows"] for table in manifest["tables"].values())
     rows = "No row was" if suppressed == 0 else f"{suppressed:,} row{' was' if suppressed == 1 else 's were'}"
     return (
@@ -37,9 +59,11 @@ def _suppression(manifest: Mapping[str, Any]) -> str:
     )
 
 
-def _some(number: int, one: str, several: str) -> str:
+def counted(number: int, one: str, several: str) -> str:
+    """`1 query`, `2 queries`."""
     return f"{number:,} {one if number == 1 else several}"
 
 
-def _joined(items: Sequence[str]) -> str:
+def join_words(items: Sequence[str]) -> str:
+    """`a`, `a and b`, `a, b and c`."""
     return items[0] if len(items) == 1 else f"{', '.join(items[:-1])} and {items[-1]}"

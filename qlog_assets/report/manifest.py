@@ -21,7 +21,7 @@ from qlog_assets import __version__
 from qlog_assets.errors import QlogError
 from qlog_assets.privacy.guarantee import Guarantee
 from qlog_assets.privacy.parameters import decimal_text
-from qlog_assets.report.tables import PublishedFile, TableLayout, published
+from qlog_assets.report.tables import PublishedFile, TableLayout, describe_file
 from qlog_assets.storage.digests import canonical_json
 
 MANIFEST_VERSION = 1
@@ -42,7 +42,7 @@ class ManifestTable:
     layout: TableLayout
     rows: int
     files: Mapping[str, PublishedFile]
-    threshold: int
+    threshold: int | None
     threshold_outside_pool: int | None = None
     suppressed_rows: int = 0
 
@@ -125,7 +125,7 @@ def load_manifest(path: Path) -> dict[str, Any]:
 
 
 def verify_files(manifest: Mapping[str, Any], directory: Path) -> list[str]:
-    """Where a release's directory differs from its manifest: changed, missing and unknown files. Empty: nowhere."""
+    """Where a release's directory differs from its manifest: changed, missing and unknown files. Empty if it does not."""
     listed = [file for table in manifest["tables"].values() for file in table["files"].values()]
     findings, known = [], {MANIFEST_NAME}
     for file in sorted((*listed, *manifest["documents"]), key=lambda file: file["path"]):
@@ -133,7 +133,7 @@ def verify_files(manifest: Mapping[str, Any], directory: Path) -> list[str]:
         path = directory / file["path"]
         if not path.is_file() or path.is_symlink():
             findings.append(f"{file['path']} is missing")
-        elif asdict(published(path)) != file:
+        elif asdict(describe_file(path)) != file:
             findings.append(f"{file['path']} is not the file that was published: its checksum differs")
     extra = sorted(entry.name for entry in directory.iterdir() if entry.name not in known)
     return findings + [f"{name!r} is not in the manifest" for name in extra]

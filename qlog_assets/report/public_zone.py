@@ -22,7 +22,7 @@ def tombstone_path(warehouse: Warehouse, charge: Charge) -> Path:
     return release_path(warehouse, charge).with_name(f"{charge.release_id}.withdrawn.json")
 
 
-def listed(released: Path) -> list[Path]:
+def list_entries(released: Path) -> list[Path]:
     """Every release, tombstone and pointer under `released/`, and whatever lies where only directories belong."""
     found, level = [], [released] if released.is_dir() else []
     for _ in ("mechanism", "month"):
@@ -38,7 +38,7 @@ def unknown_entries(warehouse: Warehouse, ledger: Ledger, dataset: str | None = 
     With a data set's name, a release of another data set is unknown too: one warehouse has one budget.
     """
     # In this order: what is seen here was recorded before it was shown, so the ledger read afterwards knows it.
-    entries = listed(warehouse.released)
+    entries = list_entries(warehouse.released)
     releases, tombstones = {}, {}
     for charge in ledger.charges():
         if charge.state in ("published", "withdrawn") and charge.manifest_digest is not None:
@@ -87,8 +87,8 @@ def replaced_manifests(warehouse: Warehouse, ledger: Ledger) -> list[str]:
     return sentences
 
 
-def damage(path: Path, manifest_digest: str | None) -> list[str]:
-    """In what a release's directory differs from what was published under this manifest. Empty: in nothing."""
+def find_damage(path: Path, manifest_digest: str | None) -> list[str]:
+    """In what a release's directory differs from what was published under this manifest; empty if it does not."""
     if path.is_symlink() or not path.is_dir():
         return ["its files are gone" if not path.exists() else "it is not a directory"]
     manifest = path / "manifest.json"

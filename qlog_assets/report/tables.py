@@ -1,16 +1,16 @@
 """Writes a released table as Parquet and CSV, the same bytes for the same rows. Layouts, order and escaping live here.
 
 What may be in the rows is the door's business; this module gets a table that is about to be public and neither draws,
-counts nor suppresses anything.
+counts nor suppresses anything. Which tables a mechanism releases is in its own folder.
 """
 
 from __future__ import annotations
 
 import csv
-import hashlib
+import json
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pyarrow as pa
@@ -19,6 +19,7 @@ import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 
 from qlog_assets.errors import QlogError
+from qlog_assets.storage.digests import file_checksum
 
 # A spreadsheet takes a cell that starts with one of these for a formula and runs it. The apostrophe is among them so
 # that the rule can be undone: a reader drops the first apostrophe of a cell that has one, and has the text back.
@@ -32,7 +33,12 @@ ROW_GROUP_ROWS = 1 << 20
 ROWS_AT_ONCE = 1 << 16
 CSV_BLOCK_BYTES = 1 << 26
 
-TYPES = {"text": pa.string(), "integer": pa.int64()}
+ColumnType = Literal["text", "integer", "texts"]
+TYPES: dict[str, pa.DataType] = {"text": pa.string(), "integer": pa.int64(), "texts": pa.list_(pa.string())}
+"""`texts` is an ordered list of texts, such as the queries of a session; in CSV it is a JSON array."""
+
+USERS_WORDS = "Noisy number of different users who {} that month, within the limits on what one user adds."
+QUERY_WORDS = "A search query, normalised: Unicode NFKC, case folded, single spaces."
 
 
 class TableError(QlogError):
@@ -41,28 +47,44 @@ class TableError(QlogError):
 
 @dataclass(frozen=True)
 class Column:
-    """One column as the manifest describes it: `text` or `integer`, and what it holds in words."""
+    """One column as the manifest describes it: its type, and what it holds in words."""
 
     name: str
-    type: str
+    type: ColumnType
     description: str
 
 
 @dataclass(frozen=True)
 class TableLayout:
-    """A released table: its columns in order, and which of them is the noisy count; all others are its key."""
+    """A released table: its columns in order, and which of them is the noisy count; all others are its key.
+
+    A table without a count, such as a synthetic log, has no threshold, and all of its columns are its key.
+    """
 
     name: str
     columns: tuple[Column, ...]
-    count: str = "users"
+    count: str | None = "users"
+    title: str = ""
+    """What the datasheet calls it. Empty: its name."""
 
     @property
     def keys(self) -> tuple[str, ...]:
         return tuple(column.name for column in self.columns if column.name != self.count)
 
     @property
+    def text_columns(self) -> tuple[str, ...]:
+        """The columns that hold texts or lists of texts."""
+        return tuple(column.name for column in self.columns if column.type != "integer")
+
+    @property
     def schema(self) -> pa.Schema:
         return pa.schema([pa.field(column.name, TYPES[column.type], nullable=False) for column in self.columns])
+
+    @property
+    def order(self) -> list[tuple[str, str]]:
+        """The public order: by noisy count, largest first, then by the bytes of the key."""
+        count = [] if self.count is None else [(self.count, "descending")]
+        return [*count, *((key, "ascending") for key in self.keys)]
 
 
 @dataclass(frozen=True)
@@ -74,23 +96,20 @@ class PublishedFile:
     bytes: int
 
 
-_USERS = "Noisy number of different users who {} that month, within the limits on what one user adds."
-_QUERY = "A search query, normalised: Unicode NFKC, case folded, single spaces."
-
-
 def in_public_order(table: pa.Table, layout: TableLayout) -> pa.Table:
     """The rows by noisy count, largest first, then by the bytes of the key: an order that tells nothing more."""
-    return table.take(pc.sort_indices(table, sort_keys=_order(layout)))
+    return table.take(pc.sort_indices(flatten_lists(table, layout), sort_keys=layout.order))
 
 
 def rows_out_of_order(table: pa.Table, layout: TableLayout) -> int:
     """How many rows do not come after the row before them. A repeated key counts: no order puts it anywhere."""
     if table.num_rows < 2:
         return 0
-    later = np.zeros(table.num_rows - 1, dtype=bool)
-    tied = np.ones(table.num_rows - 1, dtype=bool)
-    for name, direction in _order(layout):
-        column = table.column(name).combine_chunks()
+    flat = flatten_lists(table, layout)
+    later = np.zeros(flat.num_rows - 1, dtype=bool)
+    tied = np.ones(flat.num_rows - 1, dtype=bool)
+    for name, direction in layout.order:
+        column = flat.column(name).combine_chunks()
         before, after = column[:-1], column[1:]
         if direction == "descending":
             before, after = after, before
@@ -99,11 +118,31 @@ def rows_out_of_order(table: pa.Table, layout: TableLayout) -> int:
     return int(np.count_nonzero(~later))
 
 
+def flatten_lists(table: pa.Table, layout: TableLayout) -> pa.Table:
+    """The same rows with each list as one JSON text: what can be compared, joined and written as a cell."""
+    for position, column in enumerate(layout.columns):
+        if column.type == "texts" and column.name in table.column_names:
+            lists = table.column(column.name).to_pylist()
+            texts = pa.array([json.dumps(texts, ensure_ascii=False) for texts in lists], pa.string())
+            table = table.set_column(position, column.name, texts)
+    return table
+
+
+def texts_of(column: pa.ChunkedArray | pa.Array) -> tuple[pa.Array, np.ndarray]:
+    """Every text of a column of texts or of lists, and the row that each is in."""
+    array = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+    if pa.types.is_list(array.type):
+        return pc.list_flatten(array), pc.list_parent_indices(array).to_numpy()
+    return array, np.arange(len(array))
+
+
 def write_table(table: pa.Table, layout: TableLayout, directory: Path) -> dict[str, PublishedFile]:
     """Write `<name>.parquet` and `<name>.csv`; the same rows always give the same bytes."""
     if tuple(table.column_names) != tuple(column.name for column in layout.columns):
         raise TableError(f"{layout.name}: its columns are not {', '.join(layout.schema.names)}")
-    if any(column.null_count for column in table.columns):
+    nulls = [column.null_count for column in table.columns]
+    nulls += [texts_of(table.column(name))[0].null_count for name in layout.text_columns]
+    if any(nulls):
         raise TableError(f"{layout.name}: a released table holds no nulls")
     # One chunk, this schema and no metadata: how a table was put together does not show in the file.
     plain = table.cast(layout.schema).replace_schema_metadata(None).combine_chunks()
@@ -111,15 +150,13 @@ def write_table(table: pa.Table, layout: TableLayout, directory: Path) -> dict[s
         raise TableError(f"{layout.name}: its rows are not in public order")
     parquet, text = directory / f"{layout.name}.parquet", directory / f"{layout.name}.csv"
     pq.write_table(plain, parquet, compression="zstd", compression_level=3, row_group_size=ROW_GROUP_ROWS)
-    _write_csv(plain, text)
-    return {"parquet": published(parquet), "csv": published(text)}
+    _write_csv(flatten_lists(plain, layout), text)
+    return {"parquet": describe_file(parquet), "csv": describe_file(text)}
 
 
-def published(path: Path) -> PublishedFile:
+def describe_file(path: Path) -> PublishedFile:
     """The checksum and size of a file that is about to be public."""
-    with path.open("rb") as stream:
-        checksum = hashlib.file_digest(stream, "sha256").hexdigest()
-    return PublishedFile(path.name, checksum, path.stat().st_size)
+    return PublishedFile(path.name, file_checksum(path), path.stat().st_size)
 
 
 def escape_formulas(column: pa.Array) -> pa.Array:
@@ -131,18 +168,22 @@ def escape_formulas(column: pa.Array) -> pa.Array:
 
 def read_csv(path: Path, layout: TableLayout) -> pa.Table:
     """The rows of a CSV file that `write_table` wrote, with their texts unescaped."""
+    types = {column.name: pa.int64() if column.type == "integer" else pa.string() for column in layout.columns}
     rows = pa_csv.read_csv(
         path,
         read_options=pa_csv.ReadOptions(block_size=CSV_BLOCK_BYTES),
         parse_options=pa_csv.ParseOptions(newlines_in_values=True),
-        convert_options=pa_csv.ConvertOptions(column_types=layout.schema, strings_can_be_null=False),
+        convert_options=pa_csv.ConvertOptions(column_types=types, strings_can_be_null=False),
     )
     for position, column in enumerate(layout.columns):
+        texts = rows.column(column.name)
         if column.type == "text":
-            texts = rows.column(column.name)
             escaped = pc.starts_with(texts, "'")
             plain = pc.if_else(escaped, pc.utf8_slice_codeunits(texts, 1), texts)
             rows = rows.set_column(position, column.name, plain)
+        elif column.type == "texts":
+            lists = pa.array([json.loads(text) for text in texts.to_pylist()], TYPES["texts"])
+            rows = rows.set_column(position, column.name, lists)
     return rows.cast(layout.schema)
 
 
@@ -157,7 +198,3 @@ def _write_csv(table: pa.Table, path: Path) -> None:
                 for column in batch.columns
             ]
             writer.writerows(zip(*cells, strict=True))
-
-
-def _order(layout: TableLayout) -> list[tuple[str, str]]:
-    return [(layout.count, "descending"), *((key, "ascending") for key in layout.keys)]

@@ -4,7 +4,7 @@ Queries: Unicode NFKC, case folding, white space collapsed and stripped. Nothing
 stemming and merging of variants do not belong here, because they would couple users before the noise.
 
 There are two ways to the same result. `normalise_text` and `normalise_url` are the reference. Pure ASCII strings,
-nearly all of an English log, are normalised by the macros `normalise_ascii` and `normalise_url_ascii` of `sql/`;
+nearly all of an English log, are normalised by the macros `normalise_ascii` and `normalise_url_ascii` of `sql/log/`;
 `make_normalised` puts the distinct others through the reference once, in batches, into a table to join with.
 """
 
@@ -13,12 +13,11 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Callable
-from functools import cache
 
 import duckdb
 import pyarrow as pa
 
-from qlog_assets.settings import resource_dir
+from qlog_assets.storage.statements import statement
 
 WHITESPACE = (
     "\t\n\v\f\r\x1c\x1d\x1e\x1f \x85\xa0\u1680"
@@ -57,7 +56,7 @@ def normalise_url(url: str) -> str:
 def install_macros(connection: duckdb.DuckDBPyConnection) -> None:
     """Make `normalise_ascii(raw)` and `normalise_url_ascii(raw)` known to a connection."""
     for name in ("normalise_ascii", "normalise_url_ascii"):
-        connection.execute(_statement(name))
+        connection.execute(statement(f"log/{name}"))
 
 
 def make_normalised(
@@ -87,8 +86,3 @@ def make_normalised(
         connection.unregister("normalised_batch")
     connection.execute(f"DROP TABLE {into}_raw")
     return rows
-
-
-@cache
-def _statement(name: str) -> str:
-    return (resource_dir("sql") / f"{name}.sql").read_text(encoding="utf-8")

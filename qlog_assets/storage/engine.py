@@ -16,11 +16,10 @@ import numpy as np
 import pyarrow as pa
 
 from qlog_assets.errors import QlogError
-from qlog_assets.settings import Settings
 from qlog_assets.storage.digests import file_checksum
 from qlog_assets.storage.partition import TableFacts
 from qlog_assets.storage.scratch import temporary_directory
-from qlog_assets.storage.statements import statement
+from qlog_assets.storage.statements import statement, table_of
 from qlog_assets.storage.warehouse import Warehouse
 
 if TYPE_CHECKING:
@@ -46,25 +45,16 @@ def quoting_no_value(trouble: str, advice: str) -> Iterator[None]:
         raise QlogError(f"{trouble} ({type(error).__name__}): {advice}") from None
 
 
-OpenEngine = Callable[[], contextlib.AbstractContextManager["Engine"]]
-"""Gives an engine for the time of a block."""
-
-
-class Engine:
-    """One in-memory DuckDB over Parquet files. Closing the connection is whose opened it."""
-
-    def __init__(self, connection: duckdb.DuckDBPyConnection) -> None:
-        self.connection = connection
-        self._running = "a statement"
-        connection.execute("SET enable_progress_bar = false")
-
-    @staticmethod
-    def limits(settings: Settings, spill: Path) -> dict[str, Any]:
-        """The connection's configuration: how much memory, where it spills and how far, how many threads."""
-        return {
+@contextlib.contextmanager
+def open_database(warehouse: Warehouse, connection: duckdb.DuckDBPyConnection) -> Iterator[duckdb.DuckDBPyConnection]:
+    """A fresh in-memory DuckDB, held to the machine's limits and closed at the end of the block."""
+    settings = warehouse.settings
+    # A spill directory of its own: engines that share one write over each other's files (duckdb issue 15173).
+    with contextlib.closing(connection), temporary_directory(warehouse.spill) as spill:
+        limits = {
             "memory_limit": f"{settings.memory_limit_mb}MB",
-            "max_temp_directory_size": f"{settings.spill_limit_gb}GB",
             "temp_directory": str(spill),
+            "max_temp_directory_size": f"{settings.spill_limit_gb}GB",
             "threads": settings.threads,
             "preserve_insertion_order": False,
             # Nothing is ever fetched: what is not on this machine is an error, not a download.
@@ -72,19 +62,29 @@ class Engine:
             # A file is read as it lies on the disk: whoever computed its checksum did so too.
             "enable_external_file_cache": False,
         }
+        for name, value in limits.items():
+            connection.execute(f"SET {name} = ?", [value])
+        yield connection
+
+
+OpenEngine = Callable[[], contextlib.AbstractContextManager["Engine"]]
+"""Gives an engine for the time of a block."""
+
+
+class Engine:
+    """One in-memory DuckDB over Parquet files. The caller closes the connection."""
+
+    def __init__(self, connection: duckdb.DuckDBPyConnection) -> None:
+        self.connection = connection
+        self._running = "a statement"
+        connection.execute("SET enable_progress_bar = false")
 
     @classmethod
     @contextlib.contextmanager
     def open(cls, warehouse: Warehouse) -> Iterator[Engine]:
         """An engine with the warehouse's limits, closed at the end of the block."""
-        # A spill directory of its own: engines that share one write over each other's files (duckdb issue 15173).
-        with temporary_directory(warehouse.spill) as spill:
-            connection = duckdb.connect(":memory:", config=cls.limits(warehouse.settings, spill))
-            try:
-                with cls.lent(connection) as engine:
-                    yield engine
-            finally:
-                connection.close()
+        with open_database(warehouse, duckdb.connect(":memory:")) as connection, cls.lent(connection) as engine:
+            yield engine
 
     @classmethod
     @contextlib.contextmanager
@@ -109,13 +109,14 @@ class Engine:
         self.connection.execute(f"CREATE OR REPLACE TEMP VIEW {name} AS SELECT * FROM read_parquet([{listed}])")
 
     def statement_view(self, name: str, *, without_rows: bool = False) -> None:
-        """Name what `sql/<name>.sql` selects, to be computed where it is read; or only what its columns are."""
+        """Name what a statement selects, to be computed where it is read; or only what its columns are."""
         text = f"SELECT * FROM ({statement(name)}) LIMIT 0" if without_rows else statement(name)
-        self.connection.execute(f"CREATE OR REPLACE TEMP VIEW {name} AS {text}")
+        self.connection.execute(f"CREATE OR REPLACE TEMP VIEW {table_of(name)} AS {text}")
 
     def statement_table(self, name: str, table: str | None = None, **parameters: Any) -> None:
-        """Compute what `sql/<name>.sql` selects and keep it, for statements that read it again."""
-        self.connection.execute(f"CREATE OR REPLACE TEMP TABLE {table or name} AS {self._statement(name)}", parameters)
+        """Compute what a statement selects and keep it, for statements that read it again."""
+        kept = table or table_of(name)
+        self.connection.execute(f"CREATE OR REPLACE TEMP TABLE {kept} AS {self._statement(name)}", parameters)
 
     def numbered_view(self, name: str, files: Sequence[Path]) -> None:
         """Name one Parquet file with the column file_row_number, for statements that go back to rows by number."""
@@ -147,7 +148,7 @@ class Engine:
 
         Files that were written by hand or by another version may lack a column or hold it in another type.
         """
-        with quoting_no_value(f"{name}: its tables are not as this version writes them", "make them again"):
+        with quoting_no_value(f"{table_of(name)}: its tables are not as this version writes them", "make them again"):
             return self.run(name, **parameters).df()
 
     def arrays(self, name: str, **parameters: Any) -> dict[str, np.ndarray]:
@@ -160,9 +161,9 @@ class Engine:
         return dict(zip(columns, result.fetchone() or (), strict=True))
 
     def write(
-        self, name: str, path: Path, *, events: str | None = None, digest: str | None = None, **parameters: Any
+        self, name: str, path: Path, *, events: str | None = None, digest: bool = False, **parameters: Any
     ) -> TableFacts:
-        """Write what `sql/<name>.sql` selects to a Parquet file; `digest` names the statement of its content digest.
+        """Write what a statement selects to a Parquet file, with a digest of its content if asked for.
 
         A statement that reads a table `events` gets it from the statement that `events` names.
         """
@@ -173,9 +174,9 @@ class Engine:
         self.connection.execute(f"COPY ({text}) TO '{escaped}' ({PARQUET})", parameters)
         return self.facts(path.parent, [path], digest=digest)
 
-    def facts(self, root: Path, files: Sequence[Path], *, digest: str | None = None) -> TableFacts:
+    def facts(self, root: Path, files: Sequence[Path], *, digest: bool = False) -> TableFacts:
         """The facts of a table that was just written to some files below `root`."""
         self.view("written", files)
         rows = int(self.connection.execute("SELECT count(*) FROM written").fetchall()[0][0])
-        content = str(self.row(digest)["digest"]) if digest else None
+        content = str(self.row("storage/digest_rows")["digest"]) if digest else None
         return TableFacts(rows, {str(path.relative_to(root)): file_checksum(path) for path in files}, content)

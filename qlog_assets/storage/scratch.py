@@ -52,7 +52,7 @@ def remove_leftovers(folder: Path) -> None:
 
 
 @contextlib.contextmanager
-def held(path: Path, wait_seconds: float, busy: str) -> Iterator[None]:
+def hold_lock(path: Path, wait_seconds: float, busy: str) -> Iterator[None]:
     """Hold a lock file for the time of a block. Raises `busy` as an error if another process keeps it too long."""
     make_private(path.parent)
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)

@@ -19,7 +19,7 @@ from qlog_assets.storage.partition import (
     replace_directory,
 )
 from qlog_assets.storage.private_files import seal, write_private
-from qlog_assets.storage.scratch import held, make_private, remove_leftovers, temporary_directory
+from qlog_assets.storage.scratch import hold_lock, make_private, remove_leftovers, temporary_directory
 
 LONGEST_WRITE_SECONDS = 3600
 """How long a process waits for another one that writes the same partition: the largest take minutes."""
@@ -93,19 +93,19 @@ class Warehouse:
         *,
         measured: Mapping[str, int] | None = None,
         make_current: bool = True,
-        sound: Callable[[Partition], bool] = lambda partition: True,
+        usable: Callable[[Partition], bool] = lambda partition: True,
     ) -> tuple[Partition, bool]:
         """Write a partition whole and point `current` at it; returns it and whether it was written anew.
 
         A partition of the same shape was made by the same code from the same inputs: if its files are intact, and it
-        is `sound` besides, it is kept as it is. `write` fills a temporary directory and returns the facts of its
+        is `usable` besides, it is kept as it is. `write` fills a temporary directory and returns the facts of its
         tables, and may fill `measured`; the rename that follows shows readers all of it or none.
         """
         asset, month, shape = provenance.asset, provenance.month, provenance.shape
         base = self.private / asset / month
         with self.writing(asset, month):
             make_private(base)
-            fresh = not (is_intact(base / shape) and sound(self.partition(asset, month, shape)))
+            fresh = not (is_intact(base / shape) and usable(self.partition(asset, month, shape)))
             if fresh:
                 with temporary_directory(base) as scratch:
                     tables = write(scratch)
@@ -121,7 +121,7 @@ class Warehouse:
     def writing(self, asset: str, month: str) -> AbstractContextManager[None]:
         """The right to write or remove an asset's month: whoever comes second finds what the first one made."""
         busy = f"another process is writing {asset} {month}"
-        return held(self.locks / f"{asset}.{month}.lock", LONGEST_WRITE_SECONDS, busy)
+        return hold_lock(self.locks / f"{asset}.{month}.lock", LONGEST_WRITE_SECONDS, busy)
 
     def drop_tables(self, partition: Partition, names: Sequence[str]) -> None:
         """Delete some tables of a partition and take them out of its provenance, which stays what it was otherwise."""

@@ -14,7 +14,7 @@ from typing import Any
 import duckdb
 import numpy as np
 
-from qlog_assets.mechanisms.zealous.noise import noise as zealous
+from qlog_assets.mechanisms.zealous import noise as zealous
 from qlog_assets.mechanisms.zealous.parameters import ZealousParameters
 from qlog_assets.months import Month
 from qlog_assets.pipeline.inspection import view_searches

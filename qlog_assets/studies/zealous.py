@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from qlog_assets.mechanisms.baselines.paper import paper as baselines
+from qlog_assets.mechanisms.baselines import paper as baselines
 from qlog_assets.mechanisms.guarantees import guarantee
 from qlog_assets.mechanisms.register import mechanism
+from qlog_assets.mechanisms.zealous import noise as zealous
 from qlog_assets.mechanisms.zealous.draw import count_items, item_counts, name_items
-from qlog_assets.mechanisms.zealous.noise import noise as zealous
 from qlog_assets.mechanisms.zealous.paper import release_paper
 from qlog_assets.mechanisms.zealous.parameters import SelectionMethod, ZealousParameters
 from qlog_assets.months import Month

@@ -12,6 +12,7 @@ from statistics import NormalDist
 
 import numpy as np
 
+from qlog_assets.privacy.limits import SESSION_GAP_MINUTES
 from qlog_assets.synthetic.world import NAMED, TOPICS, world
 
 Numbers = np.ndarray
@@ -24,7 +25,7 @@ AOL_SEARCHES = 21_011_340
 AOL_CLICKS = 19_442_629
 AOL_DISTINCT_QUERIES = 10_154_742
 
-SESSION_GAP = 30 * 60  # seconds of silence after which a session is over
+SESSION_GAP = 60 * SESSION_GAP_MINUTES  # in seconds
 DAY = 86_400
 FULL = 1 << 16  # draws are 16 bits wide; a rate is a whole number out of this
 

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from qlog_assets.attacks.auditor import FALSE_ALARM, epsilon_lower_bound
-from qlog_assets.mechanisms.baselines.paper import paper as baselines
-from qlog_assets.mechanisms.zealous.noise import noise as zealous
+from qlog_assets.mechanisms.baselines import paper as baselines
+from qlog_assets.mechanisms.zealous import noise as zealous
 from qlog_assets.privacy.histogram import stability_threshold
 from qlog_assets.privacy.limits import count_users
 from qlog_assets.privacy.randomness import SeededRandom

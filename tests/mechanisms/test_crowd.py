@@ -7,7 +7,7 @@ from fractions import Fraction
 import numpy as np
 
 from qlog_assets.attacks.auditor import sensitivity
-from qlog_assets.mechanisms.crowd.paper import paper as crowd
+from qlog_assets.mechanisms.crowd import paper as crowd
 from qlog_assets.privacy.limits import count_events, count_users, last_distinct
 from qlog_assets.privacy.randomness import SeededRandom
 

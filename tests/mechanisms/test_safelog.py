@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from qlog_assets.errors import ParameterError
 from qlog_assets.mechanisms.guarantees import guarantee
 from qlog_assets.mechanisms.safelog.draw import parameters
-from qlog_assets.mechanisms.safelog.noise import noise as safelog
+from qlog_assets.mechanisms.safelog import noise as safelog
 from qlog_assets.mechanisms.safelog.parameters import SafelogParameters
 from qlog_assets.policy import Policy
 from qlog_assets.privacy.randomness import SeededRandom

@@ -12,8 +12,8 @@ from scipy.stats import chisquare
 
 from qlog_assets.errors import ParameterError
 from qlog_assets.mechanisms.sanitized.guarantee import user_budget
-from qlog_assets.mechanisms.sanitized.paper import noise as synthetic
-from qlog_assets.mechanisms.sanitized.paper import paper as sanitized
+from qlog_assets.mechanisms.sanitized import noise as synthetic
+from qlog_assets.mechanisms.sanitized import paper as sanitized
 from qlog_assets.privacy.histogram import Released
 from qlog_assets.privacy.randomness import SeededRandom
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from qlog_assets.attacks.auditor import sensitivity
-from qlog_assets.mechanisms.sessions.noise import noise as sessions
+from qlog_assets.mechanisms.sessions import noise as sessions
 from qlog_assets.privacy.histogram import stability_threshold
 from qlog_assets.privacy.randomness import SeededRandom
 

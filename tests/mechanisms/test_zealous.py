@@ -7,7 +7,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from qlog_assets.mechanisms.zealous.noise import noise as zealous
+from qlog_assets.mechanisms.zealous import noise as zealous
 from qlog_assets.mechanisms.zealous.parameters import ZealousParameters
 from qlog_assets.privacy.histogram import stability_threshold
 from qlog_assets.privacy.randomness import SeededRandom

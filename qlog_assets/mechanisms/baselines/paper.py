@@ -12,6 +12,8 @@ import numpy as np
 
 from qlog_assets.privacy.limits import count_events, count_users
 
+BASELINES = ("users", "frequency", "secret_sharing")
+
 
 @dataclass(frozen=True)
 class Baseline:
@@ -39,3 +41,12 @@ def secret_shared(users: np.ndarray, items: np.ndarray, domain: int, shares: int
     """What Adar's scheme decodes: an item with the shares of `shares` different users; all its events are then read."""
     decoded = np.flatnonzero(count_users(users, items, domain) >= max(shares, 1))
     return Baseline(decoded, count_events(items, domain)[decoded])
+
+
+def print_baseline(name: str, users: np.ndarray, items: np.ndarray, domain: int, k: int) -> Baseline:
+    """What a baseline prints of rows of (user, item)."""
+    if name == "users":
+        return anonymous_by_users(users, items, domain, k)
+    if name == "frequency":
+        return anonymous_by_frequency(items, domain, k)
+    return secret_shared(users, items, domain, k)

@@ -16,10 +16,11 @@ from qlog_assets.attacks.auditor import (
     audit_sensitivity,
     audit_structural_zero,
 )
-from qlog_assets.attacks.case import Cases, claim_of, printed, promised, rows_of, side_by_side, without_x
-from qlog_assets.mechanisms.crowd.paper import paper as crowd
+from qlog_assets.attacks.case import Cases, claim_of, printed, rows_of, side_by_side, without_x
+from qlog_assets.mechanisms.crowd import paper as crowd
+from qlog_assets.mechanisms.crowd.guarantee import sound, user_differential
+from qlog_assets.mechanisms.crowd.noise import release
 from qlog_assets.mechanisms.crowd.parameters import CrowdParameters
-from qlog_assets.mechanisms.guarantees import guarantee
 from qlog_assets.privacy.limits import count_events, count_users, last_distinct
 from qlog_assets.privacy.paper_selection import select_then_print
 from qlog_assets.privacy.randomness import RandomSource
@@ -30,7 +31,7 @@ RUNS = 1_000_000
 # DP_u as printed: ε = ln 10, and δ = 5e-7 makes k_u = 7 with one artifact a user. Its own theorem gives twice the ε
 # once counts are printed.
 THRESHOLD = 7
-PAPER = promised("crowd", "dp_u", threshold=THRESHOLD, delta="5e-7")
+PAPER = user_differential(CrowdParameters(threshold=THRESHOLD, delta="5e-7"))
 SCALE = PAPER.figures["noise_scale"]
 CLAIMED = claim_of(PAPER.claimed)
 WITH_COUNTS = Claim(PAPER.figures["epsilon_with_counts"], CLAIMED.delta)
@@ -144,15 +145,15 @@ def sound_printed(artifact: str, **settings: Any) -> tuple[Mechanism, Claim, int
     """One artifact a user; the event: the artifact is released. With it what the variant claims and its threshold."""
     vocabulary = ("dog food", "my own name")
     chosen = CrowdParameters(**{"artifacts_per_user": 1, "share_threshold": 1, **settings})
-    promise = guarantee("crowd", "sound", chosen)
+    promised = sound(chosen)
 
     def mechanism(log: CrowdLog, source: RandomSource, runs: int) -> np.ndarray:
         rows = artifacts(log, vocabulary)
         users = side_by_side(count_users(*last_distinct(rows.users, rows.artifacts, 1), rows.domain), runs)
-        draw = crowd.release(source, users, 1, chosen.noise_scale, chosen.job_delta, chosen.share_threshold)
+        draw = release(source, users, 1, chosen.noise_scale, chosen.job_delta, chosen.share_threshold)
         return printed(draw.indices, draw.users, runs, rows.domain)[:, vocabulary.index(artifact)] > 0
 
-    return mechanism, claim_of(promise.claimed), promise.thresholds["queries"]
+    return mechanism, claim_of(promised.claimed), promised.thresholds["queries"]
 
 
 @CASES.add("A6", "sound, user counts and one draw", "pass")

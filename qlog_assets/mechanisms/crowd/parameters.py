@@ -7,7 +7,7 @@ from typing import ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
-from qlog_assets.privacy.parameters import AOL_USERS, Epsilon, Parameters, Scale, Share, without_repeats
+from qlog_assets.privacy.parameters import AOL_USERS, Epsilon, Parameters, Scale, Share, refuse_repeats
 
 LN_10 = Fraction("2.302585092994046")
 """The ε of the CrowdLogging paper (and of Korolova et al.), ln 10, rounded up in the last place."""
@@ -40,7 +40,7 @@ class CrowdParameters(Parameters):
 
     @model_validator(mode="after")
     def _check_jobs(self) -> Self:
-        without_repeats(self.jobs, "jobs")
+        refuse_repeats(self.jobs, "jobs")
         return self
 
     @property

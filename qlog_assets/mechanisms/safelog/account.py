@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any
 
-from qlog_assets.report.account import Account, _joined, _some, _suppression, survival
+from qlog_assets.report.account import Account, counted, join_words, suppression_words, survival
 
 
-def _safelog(manifest: Mapping[str, Any]) -> Account:
+def account(manifest: Mapping[str, Any]) -> Account:
     parameters, tables = manifest["parameters"], manifest["tables"]
     names = {"queries": "selection_scale", "clicks": "click_scale", "transitions": "transition_scale"}
     scales = {
@@ -18,36 +18,36 @@ def _safelog(manifest: Mapping[str, Any]) -> Account:
         if table in tables and parameters.get(name) is not None
     }
     queries = int(parameters["queries_per_user"])
-    kept = [_some(queries, "different query", "different queries")]
+    kept = [counted(queries, "different query", "different queries")]
     if "clicks" in tables:
         kept.append(
-            _some(int(parameters["clicks_per_user"]), "different clicked address", "different clicked addresses")
+            counted(int(parameters["clicks_per_user"]), "different clicked address", "different clicked addresses")
         )
     if "transitions" in tables:
         kept.append(
-            _some(queries - 1, "different step from one query to the next", "different steps from query to query")
+            counted(queries - 1, "different step from one query to the next", "different steps from query to query")
         )
     steps = [
         "Each query was normalised by a fixed public rule: Unicode NFKC, case folded, spaces collapsed.",
-        f"Of each user, only the first {_joined(kept)} of the month were kept. Whatever else the user did that month "
+        f"Of each user, only the first {join_words(kept)} of the month were kept. Whatever else the user did that month "
         "has no influence on anything here.",
         "For each item, the users who hold it were counted. No user counts twice for one item.",
         "Random whole numbers from the operating system's entropy were added to the counts, once. The published count "
         "is the one that was tested; the noise is never drawn again for the same data.",
-        _thresholds(manifest),
-        _suppression(manifest),
+        threshold_words(manifest),
+        suppression_words(manifest),
     ]
     cautions = [
-        f"A user's first {_some(queries, 'query', 'queries')} of the month "
+        f"A user's first {counted(queries, 'query', 'queries')} of the month "
         f"{'counts' if queries == 1 else 'count'}, so the beginning of the month weighs more than its end, and very "
         "active users weigh no more than others. Counts are of users, never of searches.",
     ]
     if len(tables) > 1:
         cautions.append("Clicks and transitions are given for queries of the table of queries only.")
-    return Account(tuple(steps), tuple(cautions), scales, _inventions(manifest, scales))
+    return Account(tuple(steps), tuple(cautions), scales, expected_inventions(manifest, scales))
 
 
-def _thresholds(manifest: Mapping[str, Any]) -> str:
+def threshold_words(manifest: Mapping[str, Any]) -> str:
     queries = manifest["tables"]["queries"]
     words = (
         f"A query of the public list was printed where its noisy count reached {queries['threshold']:,}, whether or "
@@ -63,10 +63,10 @@ def _thresholds(manifest: Mapping[str, Any]) -> str:
         for name, table in manifest["tables"].items()
         if name != "queries"
     ]
-    return words + (f" Likewise {_joined(others)}." if others else "")
+    return words + (f" Likewise {join_words(others)}." if others else "")
 
 
-def _inventions(manifest: Mapping[str, Any], scales: Mapping[str, float]) -> dict[str, float]:
+def expected_inventions(manifest: Mapping[str, Any], scales: Mapping[str, float]) -> dict[str, float]:
     """At most how many rows of a table are expected to stand for something nobody did: noise above the threshold.
 
     An upper bound that public facts allow: it takes every item of the public domain for one that nobody touched.

@@ -19,9 +19,9 @@ from qlog_assets.attacks.auditor import (
     audit_structural_zero,
 )
 from qlog_assets.attacks.case import Cases, claim_of, printed, rows_of, side_by_side, without_x
-from qlog_assets.mechanisms.guarantees import guarantee
-from qlog_assets.mechanisms.safelog.noise import noise as safelog
-from qlog_assets.mechanisms.safelog.noise import paper as safelog_paper
+from qlog_assets.mechanisms.safelog import guarantee
+from qlog_assets.mechanisms.safelog import noise as safelog
+from qlog_assets.mechanisms.safelog import paper as safelog_paper
 from qlog_assets.mechanisms.safelog.parameters import SafelogParameters
 from qlog_assets.privacy.limits import count_events, count_users, first_distinct, first_events
 from qlog_assets.privacy.randomness import RandomSource
@@ -46,9 +46,12 @@ def queries_only(**changes: Any) -> SafelogParameters:
     return SafelogParameters(**{**base, **changes})
 
 
+GUARANTEES = {"sound": guarantee.sound, "paper": guarantee.paper}
+
+
 def claimed(variant: str, parameters: SafelogParameters) -> Claim:
     """What the variant reports of itself."""
-    return claim_of(guarantee("safelog", variant, parameters).claimed)
+    return claim_of(GUARANTEES[variant](parameters).claimed)
 
 
 # A1. 400 users type a rare query, four users each, then s. X types all hundred rare ones: with X they are frequent.

@@ -7,7 +7,7 @@ from typing import ClassVar, Literal
 
 from pydantic import Field
 
-from qlog_assets.privacy.parameters import Exact, Parameters, Scale, Share
+from qlog_assets.privacy.parameters import Exact, Parameters, Probability, Scale, Share
 
 
 class SafelogParameters(Parameters):

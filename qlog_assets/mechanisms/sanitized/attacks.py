@@ -9,10 +9,11 @@ from fractions import Fraction
 import numpy as np
 
 from qlog_assets.attacks.auditor import AuditResult, Claim, audit_ratio, audit_structural_zero
-from qlog_assets.attacks.case import Cases, claim_of, printed, promised, rows_of, side_by_side, without_x
-from qlog_assets.mechanisms.sanitized.guarantee import user_budget
-from qlog_assets.mechanisms.sanitized.paper import noise as synthetic
-from qlog_assets.mechanisms.sanitized.paper import paper as sanitized
+from qlog_assets.attacks.case import Cases, claim_of, printed, rows_of, side_by_side, without_x
+from qlog_assets.mechanisms.sanitized import noise as synthetic
+from qlog_assets.mechanisms.sanitized import paper as sanitized
+from qlog_assets.mechanisms.sanitized.guarantee import synth, user_budget
+from qlog_assets.mechanisms.sanitized.parameters import SanitizedParameters
 from qlog_assets.privacy.histogram import Released
 from qlog_assets.privacy.limits import count_users
 from qlog_assets.privacy.randomness import RandomSource
@@ -121,9 +122,9 @@ def sampling_epsilon(source: RandomSource) -> AuditResult:
 # The synthetic log: one pair a user; noise of scale 1 on both tables, or 20 on the pairs where δ is looked at.
 
 ONE = Fraction(1)
-SYNTHETIC = promised("sanitized", "synth", pairs_per_user=1, epsilon=2, activity_share="1/2", delta="1e-6")
+SYNTHETIC = synth(SanitizedParameters(pairs_per_user=1, epsilon=2, activity_share="1/2", delta="1e-6"))
 LEAST = SYNTHETIC.thresholds["pairs"]
-WIDE = promised("sanitized", "synth", pairs_per_user=1, epsilon="1.05", activity_share="20/21", delta="0.05")
+WIDE = synth(SanitizedParameters(pairs_per_user=1, epsilon="1.05", activity_share="20/21", delta="0.05"))
 
 
 def tables_high(log: ClickLog, source: RandomSource, runs: int) -> np.ndarray:

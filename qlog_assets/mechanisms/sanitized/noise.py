@@ -10,15 +10,32 @@ No real id survives, so the objection to the paper (a true tuple of a real user 
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Literal
 
 import numpy as np
 
-from qlog_assets.mechanisms.sanitized.paper import PairCounts
 from qlog_assets.privacy.histogram import Released, stability_histogram
 from qlog_assets.privacy.noise import discrete_laplace
 from qlog_assets.privacy.randomness import RandomSource
+
+
+@dataclass(frozen=True)
+class PairCounts:
+    """One row a user and (query, url) pair: how often that user clicked it. Users and pairs are numbers."""
+
+    users: np.ndarray
+    pairs: np.ndarray
+    events: np.ndarray
+
+    def keep(self, rows: np.ndarray) -> PairCounts:
+        """The same with only these rows."""
+        return PairCounts(self.users[rows], self.pairs[rows], self.events[rows])
+
+    def totals(self) -> np.ndarray:
+        """Events of each pair, all users together, indexed by pair."""
+        return np.bincount(self.pairs, weights=self.events).astype(np.int64)
 
 
 def release_pairs(

@@ -3,39 +3,21 @@
 The optimisation problems O-, F- and D-UMP, the SPE heuristic, the sampling and the pre-processing of section 4.2, as
 printed: studies only, never past the door. The optimal counts are exact functions of the log, so end to end no
 (ε, δ < 1) holds; Theorem 1 covers the sampling step alone, for counts fixed in advance (gaps G1, G2). What may be
-published in the same schema is made by synthetic.py beside this file.
+published in the same schema is made by noise.py beside this file.
 """
 
 from __future__ import annotations
-
-from dataclasses import dataclass
 
 import numpy as np
 from scipy.optimize import linprog
 from scipy.sparse import csr_array, eye_array, hstack, vstack
 
 from qlog_assets.errors import ParameterError
+from qlog_assets.mechanisms.sanitized.noise import PairCounts
 from qlog_assets.privacy.paper_noise import continuous_laplace
 from qlog_assets.privacy.randomness import RandomSource
 
 SOLVER_TOLERANCE = 1e-7  # HiGHS leaves constraints unmet by this much; a whole number it approaches is meant
-
-
-@dataclass(frozen=True)
-class PairCounts:
-    """One row a user and (query, url) pair: how often that user clicked it. Users and pairs are numbers."""
-
-    users: np.ndarray
-    pairs: np.ndarray
-    events: np.ndarray
-
-    def keep(self, rows: np.ndarray) -> PairCounts:
-        """The same with only these rows."""
-        return PairCounts(self.users[rows], self.pairs[rows], self.events[rows])
-
-    def totals(self) -> np.ndarray:
-        """Events of each pair, all users together, indexed by pair."""
-        return np.bincount(self.pairs, weights=self.events).astype(np.int64)
 
 
 def drop_unique_pairs(rows: PairCounts) -> PairCounts:

@@ -16,8 +16,10 @@ from qlog_assets.attacks.auditor import (
     audit_sensitivity,
     audit_structural_zero,
 )
-from qlog_assets.attacks.case import Cases, claim_of, printed, promised, side_by_side, without_x
-from qlog_assets.mechanisms.sessions.noise import noise as sessions
+from qlog_assets.attacks.case import Cases, claim_of, printed, side_by_side, without_x
+from qlog_assets.mechanisms.sessions import guarantee, paper
+from qlog_assets.mechanisms.sessions import noise as sessions
+from qlog_assets.mechanisms.sessions.parameters import SessionParameters
 from qlog_assets.privacy.randomness import RandomSource
 
 CASES = Cases("sessions")
@@ -52,7 +54,7 @@ def both_printed_high(scale: float, threshold: float) -> Mechanism:
     def mechanism(log: SessionLog, source: RandomSource, runs: int) -> np.ndarray:
         happened = np.ones(runs, bool)
         for counts in (count_sessions(log, 2, repeats=True)[1], np.array([len(log)])):
-            draw = sessions.release_items_paper(source, side_by_side(counts, runs), scale, threshold)
+            draw = paper.release_items_paper(source, side_by_side(counts, runs), scale, threshold)
             happened &= printed(draw.indices, draw.counts, runs, 1)[:, 0] >= threshold
         return happened
 
@@ -70,9 +72,9 @@ def both_printed(log: SessionLog, source: RandomSource, runs: int) -> np.ndarray
 
 # Δ = l = 1 and b = 2: A_Session and A_Click claim ε = 1/b + 1/b = 1 each; K = 40 makes the printed δ 2e-9 each.
 SMALL: dict[str, Any] = {"sessions_per_user": 1, "queries_per_session": 2, "clicks_per_user": 1}
-PAPER = promised("sessions", "paper", **SMALL, session_scale=2, click_scale=2, threshold=40)
+PAPER = guarantee.paper(SessionParameters(**SMALL, session_scale=2, click_scale=2, threshold=40))
 PAPER_EVENT = both_printed_high(scale=2.0, threshold=40.0)
-SOUND = promised("sessions", "sound", **SMALL, session_scale=1, click_scale=1, threshold=1, delta=2 * TINY)
+SOUND = guarantee.sound(SessionParameters(**SMALL, session_scale=1, click_scale=1, threshold=1, delta=2 * TINY))
 AT_THRESHOLD = SOUND.thresholds["sessions"]
 
 
@@ -124,7 +126,7 @@ def item_of_x_printed(repeats: bool, scale: Fraction) -> Mechanism:
 def new_items(log: SessionLog, repeats: bool, scale: int, source: RandomSource) -> AuditResult:
     mechanism = item_of_x_printed(repeats, Fraction(scale))
     settings = {**SMALL, "queries_per_session": 4, "session_scale": scale, "click_scale": None, "delta": DELTA}
-    claim = claim_of(promised("sessions", "sound", **settings).claimed)
+    claim = claim_of(guarantee.sound(SessionParameters(**settings).claimed))
     return audit_structural_zero(mechanism, log, without_x(log), claim, source, 300_000, batch=50_000)
 
 

@@ -18,14 +18,13 @@ from itertools import combinations
 import numpy as np
 
 from qlog_assets.privacy.histogram import Released, stability_histogram
-from qlog_assets.privacy.limits import position_within
+from qlog_assets.privacy.limits import SESSION_GAP_MINUTES, position_within
 from qlog_assets.privacy.randomness import RandomSource
 
-GAP_SECONDS = 30 * 60  # T_Gap of the paper, after its reference [15]
 NO_QUERY = -1  # pads sessions and items to one width
 
 
-def segment(users: np.ndarray, seconds: np.ndarray, gap: int = GAP_SECONDS) -> np.ndarray:
+def segment(users: np.ndarray, seconds: np.ndarray, gap: int = 60 * SESSION_GAP_MINUTES) -> np.ndarray:
     """A session number a row: new where the user changes or more than `gap` seconds pass. Rows by user and time."""
     users, seconds = np.asarray(users), np.asarray(seconds)
     if users.size == 0:

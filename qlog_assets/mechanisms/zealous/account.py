@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any
 
-from qlog_assets.report.account import Account, _joined, _some, _suppression
+from qlog_assets.report.account import Account, counted, join_words, suppression_words
 
 
-def _zealous(manifest: Mapping[str, Any]) -> Account:
+def account(manifest: Mapping[str, Any]) -> Account:
     parameters, tables = manifest["parameters"], manifest["tables"]
     items, method = int(parameters["items_per_user"]), str(parameters["method"])
     in_two_steps = manifest["variant"] == "modern" and method in ("weighted_gaussian", "sips")
@@ -25,18 +25,18 @@ def _zealous(manifest: Mapping[str, Any]) -> Account:
         least = [f"{name} from a noisy count of {table['threshold']:,}" for name, table in tables.items()]
         chosen = (
             "Random whole numbers were added to the counts, once, and items were printed where the noisy count, which "
-            f"is the one printed, reached a threshold: {_joined(least)}."
+            f"is the one printed, reached a threshold: {join_words(least)}."
         )
     steps = (
         "Each query was normalised by a fixed public rule: Unicode NFKC, case folded, spaces collapsed.",
-        f"Of each user, at most {_some(items, 'different item', 'different items')} of each kind "
-        f"({_joined(list(tables))}) were kept, chosen by a public rule that looks at that user's records alone.",
+        f"Of each user, at most {counted(items, 'different item', 'different items')} of each kind "
+        f"({join_words(list(tables))}) were kept, chosen by a public rule that looks at that user's records alone.",
         "For each item, the users who kept it were counted. No user counts twice for one item.",
         chosen,
-        _suppression(manifest),
+        suppression_words(manifest),
     )
     cautions = (
-        f"Users of more than {_some(items, 'item', 'items')} were heard on {items:,} of them: counts of what active "
+        f"Users of more than {counted(items, 'item', 'items')} were heard on {items:,} of them: counts of what active "
         "users do are too low. Counts are of users, never of searches.",
         "The tables were made one by one: a click may belong to a query that the table of queries does not hold.",
     )

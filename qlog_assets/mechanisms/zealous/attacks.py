@@ -16,10 +16,10 @@ from qlog_assets.attacks.auditor import (
     audit_sensitivity,
     audit_structural_zero,
 )
-from qlog_assets.attacks.case import Cases, claim_of, printed, promised, rows_of, side_by_side, without_x
-from qlog_assets.mechanisms.baselines.paper import paper as baselines
-from qlog_assets.mechanisms.guarantees import guarantee
-from qlog_assets.mechanisms.zealous.noise import noise as zealous
+from qlog_assets.attacks.case import Cases, claim_of, printed, rows_of, side_by_side, without_x
+from qlog_assets.mechanisms.baselines import paper as baselines
+from qlog_assets.mechanisms.zealous import guarantee, paper
+from qlog_assets.mechanisms.zealous import noise as zealous
 from qlog_assets.mechanisms.zealous.parameters import ZealousParameters
 from qlog_assets.privacy.limits import count_events, count_users, first_distinct
 from qlog_assets.privacy.randomness import RandomSource
@@ -40,13 +40,15 @@ def sharing(users: int) -> dict[str, tuple[int, ...]]:
 
 MINIMUM = 4
 ONE_ITEM: dict[str, Any] = {"items_per_user": 1, "kinds": ("queries",)}
-PAPER = promised("zealous", "paper", **ONE_ITEM, epsilon="0.5", delta="0.01", user_bound=MINIMUM, threshold=MINIMUM)
+PAPER = guarantee.paper(
+    ZealousParameters(**ONE_ITEM, epsilon="0.5", delta="0.01", user_bound=MINIMUM, threshold=MINIMUM)
+)
 
 
 def printed_paper(threshold: float | None) -> Mechanism:
     def mechanism(log: ItemLog, source: RandomSource, runs: int) -> np.ndarray:
         users = side_by_side(count_users(*rows_of(log, range(1)), 1), runs)
-        draw = zealous.release_paper(source, users, MINIMUM, PAPER.figures["noise_scale"], threshold)
+        draw = paper.release_paper(source, users, MINIMUM, PAPER.figures["noise_scale"], threshold)
         return printed(draw.indices, np.ones(draw.indices.size, np.int64), runs, 1)[:, 0] > 0
 
     return mechanism
@@ -55,14 +57,14 @@ def printed_paper(threshold: float | None) -> Mechanism:
 def sound_printed(**settings: Any) -> tuple[Mechanism, Claim, int]:
     """The event: item 0 is released. With it what the variant claims and its threshold."""
     chosen = ZealousParameters(**{**ONE_ITEM, **settings})
-    promise = guarantee("zealous", "sound", chosen)
+    promised = guarantee.sound(chosen)
 
     def mechanism(log: ItemLog, source: RandomSource, runs: int) -> np.ndarray:
         users = side_by_side(count_users(*rows_of(log, range(1)), 1), runs)
         draw = zealous.release(source, users, 1, chosen.noise_scale, chosen.kind_delta, chosen.min_users)
         return printed(draw.indices, draw.users, runs, 1)[:, 0] > 0
 
-    return mechanism, claim_of(promise.claimed), promise.thresholds["queries"]
+    return mechanism, claim_of(promised.claimed), promised.thresholds["queries"]
 
 
 @CASES.add("Z1", "as printed, without the second threshold", "fail", floats=True)
@@ -195,7 +197,7 @@ def modern_printed(item: int, cells: int, **settings: Any) -> tuple[Mechanism, C
         table = printed(draw.items, np.ones(draw.items.size, np.int64), runs, cells)
         return np.asarray((table[:, item:] > 0).any(axis=1))
 
-    return mechanism, claim_of(guarantee("zealous", "modern", chosen).claimed)
+    return mechanism, claim_of(guarantee.modern(chosen).claimed)
 
 
 def modern_new_items(method: str, source: RandomSource) -> AuditResult:

@@ -1,15 +1,7 @@
-"""What ZEALOUS may be asked to do."""
+"""What ZEALOUS may be asked to do. The papers' symbols appear in the field comments and nowhere else."""
 
 from __future__ import annotations
 
-from fractions import Fraction
-from typing import Literal, Self
-
-from pydantic import Field, model_validator
-
-from qlog_assets.privacy.parameters import Parameters, Share
-
-pass
 from fractions import Fraction
 from typing import Annotated, ClassVar, Literal, Self
 
@@ -23,25 +15,8 @@ from qlog_assets.privacy.parameters import (
     Parameters,
     Scale,
     Share,
-    without_repeats,
+    refuse_repeats,
 )
-
-
-class ZealousPolicy(ZealousParameters):
-    """The parameters of ZEALOUS, and which of its publishable variants a release uses."""
-
-    variant: Literal["sound", "modern"] = "modern"
-    """`modern`: the selection that `method` names. `sound`: noisy counts against one threshold, at the same ε and δ; it
-    wants a small items_per_user, such as 2."""
-    items_per_user: int = Field(200, ge=1, le=10_000)
-    """m: distinct items of each kind that are kept a user. 200 is what `qlog plan zealous --rows 500000` finds for
-    `modern`."""
-
-    @property
-    def parameters(self) -> ZealousParameters:
-        """What decides a release once its variant is known."""
-        return ZealousParameters(**{name: getattr(self, name) for name in ZealousParameters.model_fields})
-
 
 ItemKind = Literal["keywords", "queries", "pairs", "clicks"]
 
@@ -82,7 +57,7 @@ class ZealousParameters(Parameters):
 
     @model_validator(mode="after")
     def _check_kinds(self) -> Self:
-        without_repeats(self.kinds, "kinds")
+        refuse_repeats(self.kinds, "kinds")
         return self
 
     @property
@@ -99,3 +74,14 @@ class ZealousParameters(Parameters):
     def noise_scale(self) -> Fraction:
         """The scale of `sound` noise: m over the kind's ε, because adding or removing a user moves m counts by 1."""
         return self.items_per_user / self.kind_epsilon
+
+
+class ZealousPolicy(ZealousParameters):
+    """The parameters of ZEALOUS, and which of its publishable variants a release uses."""
+
+    variant: Literal["sound", "modern"] = "modern"
+    """`modern`: the selection that `method` names. `sound`: noisy counts against one threshold, at the same ε and δ; it
+    wants a small items_per_user, such as 2."""
+    items_per_user: int = Field(200, ge=1, le=10_000)
+    """m: distinct items of each kind that are kept a user. 200 is what `qlog plan zealous --rows 500000` finds for
+    `modern`."""

@@ -2,6 +2,6 @@
 SELECT
     reason,
     count(*) AS rows
-FROM rejected_log
+FROM rejected_rows
 GROUP BY reason
 ORDER BY reason

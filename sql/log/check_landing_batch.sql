@@ -1,11 +1,11 @@
--- What the expectations of rejected_log read: one row about one ingest batch, and no content of a rejected line.
+-- What the expectations of landing_batch read: one row about one batch, and no content of a rejected line.
 -- A row of a month that the policy does not take in is rejected, but is no bad row and does not count in the share.
 -- A reason is one of a few fixed phrases; anything with another letter in it may be a piece of the line itself.
 SELECT
     (
         SELECT string_agg(column_name || ' ' || data_type, ', ' ORDER BY column_index)
         FROM duckdb_columns()
-        WHERE table_name = 'rejected_log'
+        WHERE table_name = 'rejected_rows'
     ) AS columns,
     $rows_read::BIGINT - $rows_accepted::BIGINT - count(*) AS rows_unaccounted_for,
     CASE
@@ -15,4 +15,4 @@ SELECT
     count(*) FILTER (
         WHERE file IS NULL OR line IS NULL OR reason IS NULL OR NOT regexp_full_match(reason, '[a-z][a-z _,-]{2,60}')
     ) AS rows_without_plain_reason
-FROM rejected_log
+FROM rejected_rows

@@ -1,0 +1,23 @@
+"""The k-anonymity baselines as one thing: what the register finds. They can be simulated and never released."""
+
+from __future__ import annotations
+
+from qlog_assets.mechanisms.baselines import guarantee
+from qlog_assets.mechanisms.baselines.draw import draw
+from qlog_assets.mechanisms.baselines.parameters import BaselineParameters
+from qlog_assets.mechanisms.mechanism import Mechanism, Variant
+
+READS = ("cleaned_log",)
+
+MECHANISM = Mechanism(
+    name="baselines",
+    title="k-anonymity",
+    summary="Queries that k users, or k events, have, with exact counts: no (ε, δ) holds, for studies alone.",
+    version=1,
+    parameters=BaselineParameters,
+    variants={
+        "users": Variant(guarantee.by_users, draw, READS),
+        "frequency": Variant(guarantee.by_frequency, draw, READS),
+        "secret_sharing": Variant(guarantee.by_secret_sharing, draw, READS),
+    },
+)

@@ -1,0 +1,60 @@
+"""Safelog as one thing: what the register finds."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from qlog_assets.attacks.case import Case
+from qlog_assets.errors import ParameterError
+from qlog_assets.mechanisms.mechanism import Mechanism, Variant
+from qlog_assets.mechanisms.safelog import guarantee
+from qlog_assets.mechanisms.safelog.account import account
+from qlog_assets.mechanisms.safelog.draw import draw, draw_paper
+from qlog_assets.mechanisms.safelog.parameters import SafelogParameters
+from qlog_assets.mechanisms.safelog.stages import STAGES
+from qlog_assets.mechanisms.safelog.tables import TABLES
+from qlog_assets.pipeline.public_material import PublicLists
+
+
+def resolve(chosen: SafelogParameters, lists: PublicLists) -> SafelogParameters:
+    """The policy's parameters with what its url list decides: which clicks may appear, and whether any may."""
+    if lists.url_list is not None:
+        return chosen.with_changes(click_support="public_list")
+    if chosen.click_support == "public_list":
+        raise ParameterError("click_support: public_list needs the policy's url_list")
+    # Without a list and without delta no clicked pair can appear, so nothing may be charged for any.
+    return chosen.with_changes(click_scale=None) if chosen.delta == 0 else chosen
+
+
+def attacks() -> Sequence[Case]:
+    from qlog_assets.mechanisms.safelog.attacks import CASES
+
+    return CASES
+
+
+def examples() -> str:
+    from qlog_assets.mechanisms.safelog.examples import examples
+
+    return examples()
+
+
+MECHANISM = Mechanism(
+    name="safelog",
+    title="Safelog",
+    summary="Queries, clicked pairs and transitions with noisy numbers of users, beside a public pool.",
+    version=1,
+    parameters=SafelogParameters,
+    variants={
+        "sound": Variant(guarantee.sound, draw),
+        "paper": Variant(guarantee.paper, draw_paper, reads=("cleaned_log", "pool")),
+    },
+    stages=STAGES,
+    tables=TABLES,
+    account=account,
+    attacks=attacks,
+    examples=examples,
+    resolve=resolve,
+    # Safelog was here first, and its assets have the plain names that people know.
+    draw_asset="selected",
+    released_prefix="released_",
+)

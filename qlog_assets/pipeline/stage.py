@@ -1,0 +1,130 @@
+"""What a stage is: a private table per month, made from other tables by statements, with its provenance and its check.
+
+The log's own stages and those of the mechanisms are of this one kind. An asset makes a stage for a release; a study
+makes the same stage beside it. What a stage depends on is what its provenance says.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from qlog_assets.checks.memory import Inspection
+from qlog_assets.months import Month
+from qlog_assets.pipeline.public_material import PUBLIC_LISTS, PublicLists, build_public_list
+from qlog_assets.storage.engine import Engine
+from qlog_assets.storage.partition import Partition, TableFacts, describe
+from qlog_assets.storage.statements import statement_version
+from qlog_assets.storage.warehouse import Warehouse
+
+
+@dataclass(frozen=True)
+class Work:
+    """On whose behalf stages are made: which warehouse, engine, month and run, and what the policy chose."""
+
+    warehouse: Warehouse
+    engine: Engine
+    month: Month
+    parameters: Any = None
+    """The policy's section of the mechanism whose stages are made; None for the log's own."""
+    lists: PublicLists = PublicLists()
+    run_id: str | None = None
+    make_current: bool = True
+    """Whether `current` moves to what is made. A study makes its tables beside those that releases are made from."""
+
+
+Inputs = Mapping[str, Partition]
+"""What a stage reads, by name. A public list that the policy does not use is not in it."""
+
+
+@dataclass(frozen=True)
+class Stage:
+    """One private table: what it reads, what shapes it, how it is written and inspected, and its version."""
+
+    name: str
+    """The asset's name; its partitions lie in `private/<name>/<month>/`."""
+    description: str
+    reads: tuple[str, ...]
+    """Other stages of the same month, and public lists. Empty for a stage with an origin of its own."""
+    write: Callable[[Work, Inputs, Path], dict[str, TableFacts]]
+    """Writes its tables into a directory."""
+    version: int = 1
+    """Raised by hand where other code than its statements changes what it holds."""
+    statements: tuple[str, ...] = ()
+    """The statements that decide what it holds; its code version follows their text."""
+    shaped_by: Callable[[Work], dict[str, Any]] = lambda work: {}
+    """The parameters that shape it. They travel with it, and the door compares them with a request's."""
+    inspect: Inspection | None = None
+    """Looks at a partition through the stage's suite."""
+    limits_users: bool = False
+    """Whether it bounds what one user adds: the door inspects it before every draw, and what a hand changed is made
+    again."""
+    count_rows_from_nowhere: Callable[[Engine, Partition, Partition], int] | None = None
+    """For the audit, while the cleaned log is still there: how many rows of a partition it does not account for."""
+    origin: Callable[[Warehouse, Month], dict[str, str]] | None = None
+    """For a stage that reads no other one: digests, by name, of what it is made from instead."""
+
+    @cached_property
+    def code_version(self) -> str:
+        return f"{self.version}.{statement_version(*self.statements)}" if self.statements else str(self.version)
+
+    @property
+    def months_read(self) -> tuple[str, ...]:
+        """What it reads of the same month."""
+        return tuple(name for name in self.reads if name not in PUBLIC_LISTS)
+
+    @property
+    def lists_read(self) -> tuple[str, ...]:
+        return tuple(name for name in self.reads if name in PUBLIC_LISTS)
+
+    def make(self, work: Work, given: Inputs) -> tuple[Partition, bool]:
+        """Write the stage for a month, or keep what is there; returns it and whether it was written anew.
+
+        `given` holds the stages it reads; public lists are found here.
+        """
+        inputs = {name: given[name] for name in self.months_read}
+        for name in self.lists_read:
+            found = build_public_list(name, work.warehouse, work.lists, work.month, work.run_id, work.make_current)
+            if found is not None:
+                inputs[name] = found
+        upstream: dict[str, Partition | str] = {**inputs}
+        if self.origin is not None:
+            upstream |= self.origin(work.warehouse, work.month)
+        provenance = describe(
+            self.name,
+            work.month,
+            code_version=self.code_version,
+            parameters=self.shaped_by(work),
+            upstream=upstream,
+            run_id=work.run_id,
+        )
+        return work.warehouse.write_partition(
+            provenance,
+            lambda directory: self.write(work, inputs, directory),
+            make_current=work.make_current,
+            usable=lambda partition: self._keeps_limits(work.engine, partition),
+        )
+
+    def make_current_month(self, work: Work) -> tuple[Partition, bool]:
+        """The same from the partitions that are current."""
+        return self.make(work, {name: work.warehouse.current(name, work.month) for name in self.months_read})
+
+    def _keeps_limits(self, engine: Engine, partition: Partition) -> bool:
+        """Whether a partition that is there keeps the limits: one changed by hand, checksums and all, is made again."""
+        return not self.limits_users or self.inspect is None or self.inspect(engine, partition).passed
+
+
+def make_stages(stages: tuple[Stage, ...], work: Work, inputs: Inputs) -> dict[str, Partition]:
+    """Make stages one after the other, each from those before it and from what is given."""
+    made = dict(inputs)
+    for stage in stages:
+        made[stage.name], _ = stage.make(work, made)
+    return made
+
+
+def beside_releases(work: Work) -> Work:
+    """The same work for a study: nothing that it makes becomes current."""
+    return replace(work, make_current=False)
