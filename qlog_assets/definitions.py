@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import dagster as dg
+from dagster_duckdb import DuckDBResource
 
-from qlog_assets.mechanisms.register import register
+from qlog_assets.mechanisms import register as mechanisms
 from qlog_assets.orchestration.audit_assets import audit_assets
-from qlog_assets.orchestration.baseline_assets import baseline_assets
 from qlog_assets.orchestration.jobs import (
     audit_job,
     events_logger,
@@ -15,32 +15,46 @@ from qlog_assets.orchestration.jobs import (
     monthly_schedule,
     release_job,
     simulation_job,
+    study_job,
 )
 from qlog_assets.orchestration.log_assets import log_assets
+from qlog_assets.orchestration.mechanism_assets import mechanism_assets
+from qlog_assets.orchestration.public_assets import public_assets
 from qlog_assets.orchestration.resources import PolicyResource, WarehouseResource, month_partitions
-from qlog_assets.orchestration.safelog_assets import safelog_assets
-from qlog_assets.orchestration.zealous_assets import zealous_assets
+from qlog_assets.orchestration.study_assets import study_asset
 from qlog_assets.policy import Policy
 from qlog_assets.settings import Settings
+from qlog_assets.studies import register as studies
 
 policy = Policy.load(Settings.from_environment().policy_file)
 months = month_partitions(policy)
-parts = [
+definitions = [
     *log_assets(months),
-    *safelog_assets(months),
-    *zealous_assets(months),
-    *baseline_assets(months),
+    *public_assets(),
+    *(part for mechanism in mechanisms.mechanisms() for part in mechanism_assets(months, mechanism)),
+    *(study_asset(months, study) for study in studies.studies()),
     *audit_assets(),
 ]
-releases = {entry: release_job(entry) for entry in register().values()}
+releases = [(mechanism, release_job(mechanism)) for mechanism in mechanisms.releasable()]
+duckdb = DuckDBResource(database=":memory:")
 
 defs = dg.Definitions(
-    assets=[part for part in parts if not isinstance(part, dg.AssetChecksDefinition)],
-    asset_checks=[part for part in parts if isinstance(part, dg.AssetChecksDefinition)],
-    jobs=[ingest_job(), audit_job(), *releases.values(), *(simulation_job(entry) for entry in releases)],
-    schedules=[monthly_schedule(entry, job) for entry, job in releases.items()],
+    assets=[part for part in definitions if not isinstance(part, dg.AssetChecksDefinition)],
+    asset_checks=[part for part in definitions if isinstance(part, dg.AssetChecksDefinition)],
+    jobs=[
+        ingest_job(),
+        audit_job(),
+        *(job for _, job in releases),
+        *(simulation_job(mechanism) for mechanism in mechanisms.simulated()),
+        *(study_job(study) for study in studies.studies()),
+    ],
+    schedules=[monthly_schedule(mechanism, job) for mechanism, job in releases],
     sensors=[landing_sensor()],
-    resources={"policy": PolicyResource.showing(policy), "warehouse": WarehouseResource()},
+    resources={
+        "policy": PolicyResource.showing(policy),
+        "duckdb": duckdb,
+        "warehouse": WarehouseResource(duckdb=duckdb),
+    },
     loggers={"console": dg.colored_console_logger, "events": events_logger},
     # Four steps take 9 s in one process and 30 s in four: months run in parallel as runs, not steps as processes.
     executor=dg.in_process_executor,

@@ -105,6 +105,8 @@ class Policy(Parameters):
             values = tomllib.loads(path.read_text(encoding="utf-8"), parse_float=Decimal)
         except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
             raise QlogError(f"{path}: not a TOML file: {error}") from None
+        if "mechanisms" in values:
+            raise QlogError(f"{path}: mechanisms: unknown key: a mechanism has a section of its own name")
         for table in (values, *(value for value in values.values() if isinstance(value, dict))):
             table.update({key: read_none(value) for key, value in table.items()})
         try:

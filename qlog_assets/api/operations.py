@@ -1,28 +1,34 @@
-"""What the commands do: run the jobs, then read the answer back from warehouse and ledger as plain values.
+"""What commands and Python callers do: run the jobs, then read the answer back from warehouse and ledger as values.
 
-No parsing and no printing (that is `cli.py`), and no decision that a job, the door or the ledger should make.
+No parsing and no printing (that is `cli/`), and no decision that a job, the door or the ledger should make.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Generator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-from qlog_assets.api.runs import RunFailedError, Work, get_ready, run, run_all
+from qlog_assets.api.runs import Bar, JobRun, RunFailedError, Tell, get_ready, run, run_all
 from qlog_assets.errors import QlogError
 from qlog_assets.ledger import Ledger
 from qlog_assets.months import Month
-from qlog_assets.pipeline.batches import batch_counts, is_ingested, readable_batches
+from qlog_assets.pipeline.batches import (
+    LANDING_BATCH,
+    batch_counts,
+    count_reasons,
+    is_ingested,
+    months_of,
+    readable_batches,
+)
 from qlog_assets.pipeline.landing import Batch, batch_of, land
-from qlog_assets.policy import Policy, qualified
+from qlog_assets.policy import Policy, qualify_names, read_none
+from qlog_assets.report.public_zone import release_path
 from qlog_assets.storage.engine import Engine
 from qlog_assets.storage.warehouse import Warehouse
-
-Tell = Callable[[str], None]
 
 
 def write_synthetic_log(warehouse: Warehouse, rows: int, seed: int, first: Month, last: Month, tell: Tell) -> Path:
@@ -62,22 +68,19 @@ def ingest_files(
     landed = land(warehouse, paths, format, columns)
     with closing(batches_ahead(warehouse, landed, format)) as batches:
         for path, batch in zip(landed, batches, strict=True):
-            if is_ingested(known, batch, policy):
+            if is_ingested(known, batch, policy.admission):
                 answer["already_ingested"].append(path.name)
                 continue
             tell(f"reading {path.name}")
-            run(warehouse, Work("ingest", batch.key, {}, new_in=BATCHES.name), tell)
-            partition = warehouse.current("rejected_log", batch.key)
+            run(warehouse, JobRun("ingest", batch.key, {}, new_in=BATCHES.name), tell)
+            partition = warehouse.current(LANDING_BATCH, batch.key)
             known.append(partition)
             facts = batch_counts(partition)
             answer["read"] += facts["read"]
             answer["accepted"] += facts["accepted"]
             with Engine.open(warehouse) as engine:
-                engine.view("rejected_log", partition.files("rejected"))
-                answer["rejected"].update(dict(engine.run("rejected_reasons").fetchall()))
-            for name, table in partition.provenance.tables.items():
-                if name != "rejected":
-                    answer["months"][name] += table.rows
+                answer["rejected"].update(count_reasons(engine, partition))
+            answer["months"].update({month: partition.rows(month) for month in months_of(partition)})
     return answer | {key: dict(sorted(answer[key].items())) for key in ("rejected", "months")}
 
 
@@ -98,17 +101,17 @@ def release_months(
     again: str | None,
     tell: Tell,
 ) -> list[dict[str, Any]]:
-    """Release months through Dagster and the door, side by side where there are several."""
-    from qlog_assets.mechanisms.register import mechanism as released_mechanism
+    """Release months, side by side where there are several: each is checked, charged and published."""
+    from qlog_assets.mechanisms.register import releasable_mechanism
 
-    entry = released_mechanism(mechanism)
+    released = releasable_mechanism(mechanism)
     before = charged_releases(warehouse, policy)
     config = {
-        "resources": {"policy": {"config": {"settings": qualified(settings, mechanism)}}},
-        "ops": {entry.draw_asset: {"config": {} if again is None else {"again": again}}},
+        "resources": policy_config(settings, mechanism),
+        "ops": {released.draw_asset: {"config": {} if again is None else {"again": again}}},
     }
     months = sorted(set(months))
-    failures = run_all(warehouse, [Work(f"{mechanism}_release", month, config) for month in months], tell)
+    failures = run_all(warehouse, [JobRun(f"{mechanism}_release", month, config) for month in months], tell)
     if failures:
         raise RunFailedError("; ".join(f"{month}: {reason}" for month, reason in sorted(failures.items())))
     return [describe_release(warehouse, policy, mechanism, month, before) for month in months]
@@ -126,7 +129,7 @@ def describe_release(
 
     ledger = Ledger.open(warehouse.ledger_url)
     charge = ledger.live(policy.dataset, month, mechanism)[-1]
-    path = warehouse.released / mechanism / month / charge.release_id
+    path = release_path(warehouse, charge)
     left = ledger.left(policy.dataset)
     return {
         "release_id": charge.release_id,
@@ -143,42 +146,74 @@ def describe_release(
 
 
 def simulate_month(
-    warehouse: Warehouse, settings: dict[str, str], mechanism: str, month: Month, variant: str, seed: int, tell: Tell
+    warehouse: Warehouse,
+    settings: dict[str, str],
+    mechanism: str,
+    month: Month,
+    variant: str | None,
+    seed: int,
+    tell: Tell,
 ) -> dict[str, Any]:
     """A seeded draw into private/studies, as a Dagster run."""
-    from qlog_assets.studies.simulation import drawers, read_simulation
+    from qlog_assets.studies.simulation import read_simulation, simulated_mechanism
 
-    if mechanism not in drawers():
-        raise QlogError(f"no simulation of {mechanism!r}: choose one of {', '.join(drawers())}")
+    drawn_by = simulated_mechanism(mechanism)
+    if variant is not None:
+        drawn_by.variant(variant)
     config = {
-        "resources": {"policy": {"config": {"settings": qualified(settings, mechanism)}}},
-        "ops": {f"simulated_{mechanism}": {"config": {"variant": variant, "seed": seed}}},
+        "resources": policy_config(settings, mechanism),
+        "ops": {f"simulated_{mechanism}": {"config": {"seed": seed} | ({"variant": variant} if variant else {})}},
     }
-    run_id = run(warehouse, Work(f"{mechanism}_simulation", month, config, evaluates_checks=False), tell)
+    run_id = run(warehouse, JobRun(f"{mechanism}_simulation", month, config, evaluates_checks=False), tell)
     return read_simulation(warehouse, run_id)
+
+
+def run_study_job(
+    warehouse: Warehouse, name: str, month: Month | None, settings: dict[str, str], tell: Tell, bar: Bar
+) -> dict[str, Any]:
+    """A study as a Dagster run. A setting that is not the study's is one of the policy."""
+    from qlog_assets.studies.register import study
+    from qlog_assets.studies.study import facts_of_run
+
+    asked = study(name)
+    if asked.per_month and month is None:
+        raise QlogError(f"the study {name} is of one month: say which, with --month YYYY-MM")
+    own = {key: text for key, text in settings.items() if key in asked.settings.model_fields}
+    asked.settings(**own)
+    others = {key: text for key, text in settings.items() if key not in own}
+    config = {
+        "resources": policy_config(others, asked.mechanism),
+        "ops": {f"study_{name}": {"config": {"settings": own}}},
+    }
+    partition = month if asked.per_month else None
+    run_id = run(warehouse, JobRun(f"{name}_study", partition, config, evaluates_checks=False), tell, bar)
+    return facts_of_run(warehouse, run_id)
+
+
+def policy_config(settings: dict[str, str], mechanism: str | None) -> dict[str, Any]:
+    """What a run says to the policy resource."""
+    return {"policy": {"config": {"settings": qualify_names(settings, mechanism)}}}
 
 
 def explain_guarantee(mechanism: str, variant: str | None, assignments: dict[str, str]) -> dict[str, Any]:
     """What a mechanism promises, from the policy's parameters where it has some and from its defaults otherwise."""
-    from qlog_assets.mechanisms.guarantees import guarantee, parameter_model, variants
+    from qlog_assets.mechanisms import register
     from qlog_assets.settings import Settings
 
-    model = parameter_model(mechanism)
+    asked = register.mechanism(mechanism)
     policy = Policy.load(Settings.from_environment().policy_file)
-    chosen = getattr(policy, mechanism, None) or model()
-    named = {key.removeprefix(f"{mechanism}."): text for key, text in assignments.items()}
-    changes = {key: None if text.lower() == "none" else text for key, text in named.items()}
+    chosen = policy.section(mechanism) if asked.is_simulated else asked.policy_section()
+    changes = {key.removeprefix(f"{mechanism}."): read_none(text) for key, text in assignments.items()}
     unknown = set(changes) - set(type(chosen).model_fields)
     if unknown:
         raise QlogError(f"{sorted(unknown)[0]}: unknown key of {mechanism}")
     chosen = chosen.with_changes(**changes)
-    variant = variant or getattr(chosen, "variant", None) or variants(mechanism)[0]
-    return guarantee(mechanism, variant, chosen).as_json()
+    return asked.guarantee(variant or asked.chosen_variant(chosen), chosen).as_json()
 
 
 def attack_mechanism(mechanism: str, seed: int | None) -> dict[str, Any]:
-    """The audits of a mechanism as a table."""
-    from qlog_assets.mechanisms.attacking import run_audits
+    """The attacks on a mechanism as a table."""
+    from qlog_assets.mechanisms.register import run_attacks
 
-    results = run_audits(mechanism, seed)
+    results = run_attacks(mechanism, seed)
     return {"audits": [result.row() for result in results], "ok": all(result.as_expected for result in results)}

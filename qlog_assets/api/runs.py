@@ -1,53 +1,36 @@
-"""Runs Dagster jobs from Python as the UI would, on the same instance. The command line is its only user.
+"""Runs Dagster jobs from Python as the UI would, on the same instance.
 
 One run is one process's work; several months run as several processes, with the memory limit divided among them.
 """
 
 from __future__ import annotations
 
-import gc
 import logging
 import multiprocessing
 import os
-import socket
-import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
 from qlog_assets.errors import QlogError
+from qlog_assets.storage.dagster_home import prepare_home
 from qlog_assets.storage.warehouse import Warehouse
 
 if TYPE_CHECKING:
     import dagster as dg
 
-DAGSTER_YAML = """\
-# Written by qlog: nothing leaves this machine, no sign-up window covers the UI, what a library may print of the log
-# while a step runs is not kept, and the history's files stay open while a run writes them.
-telemetry:
-  enabled: false
-nux:
-  enabled: false
-compute_logs:
-  module: dagster._core.storage.noop_compute_log_manager
-  class: NoOpComputeLogManager
-storage:
-  custom:
-    module: qlog_assets.run_history
-    class: RunHistory
-    config:
-      base_dir:
-        env: DAGSTER_HOME
-"""
-OURS = "# Written by qlog"
-"""How a dagster.yaml begins that nobody made their own: it follows this version."""
 LEAST_MEMORY_MB = 512
-EVENTS_LOGGER = "qlog.dagster_events"
-"""A logger that prints nothing: the command line listens to it instead of Dagster's console output."""
+Tell = Callable[[str], None]
+"""Hears what is being done."""
+Bar = Callable[[int, int, str], None]
+"""Hears how many parts of a long job are done, of how many, and which one is next."""
+
+
+def ignore(step: str) -> None:
+    """For callers who do not want to hear."""
 
 
 class RunFailedError(QlogError):
@@ -55,28 +38,15 @@ class RunFailedError(QlogError):
 
 
 @dataclass(frozen=True)
-class Work:
+class JobRun:
     """One run to make: a job, a partition, and what the launchpad would say."""
 
     job: str
-    partition: str
+    partition: str | None
     config: Mapping[str, Any]
     new_in: str | None = None
     """The dynamic partitions that the partition is added to first, where it is one of those."""
     evaluates_checks: bool = True
-
-
-def prepare_instance(warehouse: Warehouse) -> None:
-    """Make the warehouse's DAGSTER_HOME, where the UI looks, and point this process at it."""
-    warehouse.make()
-    settings = warehouse.dagster / "dagster.yaml"
-    written = settings.read_text(encoding="utf-8") if settings.exists() else OURS
-    if written.startswith(OURS) and written != DAGSTER_YAML:
-        settings.write_text(DAGSTER_YAML, encoding="utf-8")
-    os.environ["DAGSTER_HOME"] = str(warehouse.dagster)
-    os.environ["QLOG_HOME"] = str(warehouse.home)
-    # Great Expectations asks at import; it must not find out by sending something.
-    os.environ["GX_ANALYTICS_ENABLED"] = "false"
 
 
 @contextmanager
@@ -84,22 +54,9 @@ def dagster_instance(warehouse: Warehouse) -> Iterator[dg.DagsterInstance]:
     import dagster as dg
 
     with saying_what_failed():
-        prepare_instance(warehouse)
+        prepare_home(warehouse)
         with dg.DagsterInstance.get() as instance:
             yield instance
-
-
-@contextmanager
-def existing_instance(directory: Path) -> Iterator[dg.DagsterInstance]:
-    """The instance whose dagster.yaml lies in a directory, whichever one this process is pointed at."""
-    import dagster as dg
-    from dagster_shared.utils import environ
-
-    # The file asks the environment where the history is.
-    with environ({"DAGSTER_HOME": str(directory)}):
-        instance = dg.DagsterInstance.from_config(str(directory))
-    with instance:
-        yield instance
 
 
 def get_ready(warehouse: Warehouse) -> None:
@@ -110,34 +67,17 @@ def get_ready(warehouse: Warehouse) -> None:
         pass
 
 
-def serve_ui(warehouse: Warehouse, host: str, port: int, tell: Callable[[str], None]) -> NoReturn:
-    """Become Dagster's web server and daemon on the warehouse's instance."""
-    with socket.socket() as trial:
-        trial.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            trial.bind((host, port))
-        except OSError as error:
-            raise QlogError(f"cannot serve on {host}:{port} ({error.strerror}): choose another --port") from None
-    prepare_instance(warehouse)
-    tell(f"http://{host}:{port} shows {warehouse.home}; control-C ends it")
-    sys.stdout.flush()
-    # `dagster dev` recommends another tool in a warning; the definitions are loaded by name, from any directory.
-    command = [sys.executable, "-W", "ignore", "-m", "dagster", "dev", "-m", "qlog_assets.definitions"]
-    os.execv(sys.executable, [*command, "--host", host, "--port", str(port)])
-
-
-def run(warehouse: Warehouse, work: Work, tell: Callable[[str], None] = lambda step: None) -> str:
+def run(warehouse: Warehouse, work: JobRun, tell: Tell = ignore, bar: Bar | None = None) -> str:
     """Run a job for a partition; returns the run's id. A failure is one line that says why."""
     import dagster as dg
-    from dagster._core.errors import DagsterAssetCheckFailedError
 
     from qlog_assets.checks.suites import loading_ahead
     from qlog_assets.definitions import defs
 
     ahead = loading_ahead() if work.evaluates_checks else nullcontext()
     config = {**work.config, "loggers": {"events": {}}}
-    with dagster_instance(warehouse) as instance, listening(tell) as failed_checks, ahead:
-        if work.new_in is not None:
+    with dagster_instance(warehouse) as instance, listening(tell, bar) as failed_checks, ahead:
+        if work.new_in is not None and work.partition is not None:
             instance.add_dynamic_partitions(work.new_in, [work.partition])
         job = defs.resolve_job_def(work.job)
         try:
@@ -146,8 +86,11 @@ def run(warehouse: Warehouse, work: Work, tell: Callable[[str], None] = lambda s
             raise RunFailedError(
                 f"{work.partition} is outside the policy's months: change first or last in the policy"
             ) from None
-        except DagsterAssetCheckFailedError:
-            raise RunFailedError("; ".join(failed_checks) or "a blocking check failed") from None
+        except dg.DagsterError:
+            # Dagster says that a blocking check failed, and not why: the check said it before.
+            if not failed_checks:
+                raise
+            raise RunFailedError("; ".join(failed_checks)) from None
         return str(result.run_id)
 
 
@@ -168,27 +111,25 @@ def saying_what_failed() -> Iterator[None]:
         raise RunFailedError(f"the machine could not finish the run ({reason}): mend that and run it again") from error
 
 
-def run_all(
-    warehouse: Warehouse, works: Sequence[Work], tell: Callable[[str], None] = lambda step: None
-) -> dict[str, str]:
+def run_all(warehouse: Warehouse, works: Sequence[JobRun], tell: Tell = ignore) -> dict[str, str]:
     """Run several partitions, side by side where there is more than one; returns what failed, by partition."""
     if len(works) == 1:
         try:
             run(warehouse, works[0], tell)
         except QlogError as error:
-            return {works[0].partition: str(error)}
+            return {str(works[0].partition): str(error)}
         return {}
     at_once = min(len(works), os.cpu_count() or 1)
     share = max(LEAST_MEMORY_MB, warehouse.settings.memory_limit_mb // at_once)
     with saying_what_failed():
-        prepare_instance(warehouse)
+        prepare_home(warehouse)
     preload()
     # Forked children share the imports. What had threads in this process, DuckDB and the imports ahead, was closed and
     # has none any more.
     fork = multiprocessing.get_context("fork")
     failures: dict[str, str] = {}
     with ProcessPoolExecutor(at_once, fork, initializer=_limit_memory, initargs=(share,)) as pool:
-        futures = {pool.submit(_run_quietly, warehouse, work): work.partition for work in works}
+        futures = {pool.submit(_run_quietly, warehouse, work): str(work.partition) for work in works}
         for future in as_completed(futures):
             partition = futures[future]
             try:
@@ -211,12 +152,10 @@ def preload() -> None:
 
 
 def _limit_memory(megabytes: int) -> None:
-    # What was imported before the fork stays shared: looking for garbage in it would write to every page of it.
-    gc.freeze()
     os.environ["QLOG_MEMORY_MB"] = str(megabytes)
 
 
-def _run_quietly(warehouse: Warehouse, work: Work) -> str | None:
+def _run_quietly(warehouse: Warehouse, work: JobRun) -> str | None:
     """Run one partition in a process of its own; the reason if it was refused."""
     try:
         run(warehouse, work)
@@ -226,15 +165,23 @@ def _run_quietly(warehouse: Warehouse, work: Work) -> str | None:
 
 
 @contextmanager
-def listening(tell: Callable[[str], None]) -> Iterator[list[str]]:
-    """Pass the names of steps that start to `tell`; collects the reasons of checks that fail."""
+def listening(tell: Tell, bar: Bar | None = None) -> Iterator[list[str]]:
+    """Pass the names of steps that start to `tell` and how far a study is to `bar`; collect why checks fail."""
+    from qlog_assets.orchestration.jobs import EVENTS_LOGGER
+    from qlog_assets.orchestration.study_assets import PROGRESS
+
     failed: list[str] = []
 
     class Listener(logging.Handler):
         def emit(self, record: logging.LogRecord) -> None:
             meta = getattr(record, "dagster_meta", None) or {}
             event = meta.get("dagster_event")
+            said = str(meta.get("orig_message") or "")
             if event is None:
+                if bar is not None and said.startswith(PROGRESS):
+                    counted, _, step = said.removeprefix(PROGRESS).partition(" ")
+                    done, _, of = counted.partition("/")
+                    bar(int(done), int(of), step)
                 return
             if event.event_type_value == "STEP_START":
                 tell(str(event.step_key))

@@ -24,21 +24,21 @@ def opened() -> tuple[Warehouse, Policy, Ledger]:
     return warehouse, Policy.load(warehouse.settings.policy_file), Ledger.open(warehouse.ledger_url)
 
 
-def ensured() -> tuple[Warehouse, Policy, Ledger]:
-    """The same, with the policy's data set known to the ledger."""
+def open_account() -> tuple[Warehouse, Policy, Ledger]:
+    """The same, with an account for the policy's data set."""
     from qlog_assets.door.door import Door
 
     warehouse, policy, ledger = opened()
-    Door(warehouse, policy, ledger).ensure_dataset()
+    Door(warehouse, policy, ledger).open_account()
     return warehouse, policy, ledger
 
 
 @ledger_app.callback()
 def show_ledger(context: typer.Context, as_json: Json = False) -> None:
-    """The account of the data set: one line a release, then what is left."""
+    """The account of the data set: one line per release, then what is left."""
     if context.invoked_subcommand is not None:
         return
-    _, policy, ledger = ensured()
+    _, policy, ledger = open_account()
     balance = ledger.balance(policy.dataset)
     facts = {
         "dataset": policy.dataset,
@@ -96,7 +96,7 @@ def set_budget(
     as_json: Json = False,
 ) -> None:
     """Change the budget, for a recorded reason; never below what is spent."""
-    _, policy, ledger = ensured()
+    _, policy, ledger = open_account()
     try:
         asked = exact(epsilon), exact(delta)
     except ValueError as error:
@@ -163,7 +163,7 @@ def register(app: typer.Typer) -> None:
         """Delete raw, cleaned, capped and drawn data of published months. Releases and audits stay."""
         from qlog_assets.verify.retention import forget_before
 
-        warehouse, policy, ledger = ensured()
+        warehouse, policy, ledger = open_account()
         show(forget_before(warehouse, policy, ledger, Month(before), landing), as_json, forget_lines)
 
 

@@ -15,45 +15,27 @@ from typing import Annotated, Any, NoReturn
 import typer
 from typer.exceptions import TyperException
 
+from qlog_assets.cli.arguments import (
+    Attacked,
+    Known,
+    Months,
+    Released,
+    Sets,
+    Simulated,
+    opened,
+    parse_month,
+    parsed,
+)
 from qlog_assets.cli.output import Json, console, progress, show, show_table, stderr_line
 from qlog_assets.errors import QlogError
-from qlog_assets.months import Month
-from qlog_assets.policy import Policy, qualified
-from qlog_assets.settings import Settings
-from qlog_assets.storage.warehouse import Warehouse
 
 app = typer.Typer(
-    add_completion=False,
     pretty_exceptions_enable=False,
     help="Monthly differentially private releases of a search query log.",
 )
 
-Sets = Annotated[
-    list[str] | None,
-    typer.Option("--set", help="key=value; a parameter by its name, others as section.key; none = off"),
-]
 UNREAD = 1
 """The exit code where nobody read the answer to its end; rich ends with the same while it prints."""
-Months = Annotated[
-    list[str], typer.Option("--month", help="YYYY-MM; repeat for several months, which run side by side")
-]
-
-
-def opened(settings: dict[str, str] | None = None) -> tuple[Warehouse, Policy]:
-    """The warehouse of QLOG_HOME and its policy with what the command line changes."""
-    warehouse = Warehouse(Settings.from_environment())
-    return warehouse, Policy.load(warehouse.settings.policy_file).with_settings(settings or {})
-
-
-def parsed(assignments: list[str] | None, mechanism: str) -> dict[str, str]:
-    """The `key=value` words of --set; a bare key is a parameter of the mechanism."""
-    values = {}
-    for assignment in assignments or []:
-        key, sign, value = assignment.partition("=")
-        if not sign or not key.strip():
-            raise QlogError(f"--set {assignment!r}: write it as key=value")
-        values[key.strip()] = value.strip()
-    return qualified(values, mechanism)
 
 
 @app.command()
@@ -81,7 +63,7 @@ def synth(
 
     warehouse, policy = opened()
     with progress(as_json) as tell:
-        path = write_synthetic_log(warehouse, rows, seed, Month(first), Month(last), tell)
+        path = write_synthetic_log(warehouse, rows, seed, parse_month(first), parse_month(last), tell)
         facts = ingest_files(warehouse, policy, [path], "aol", None, tell)
     show(facts | {"path": str(path)}, as_json, ingest_lines)
 
@@ -113,7 +95,7 @@ def ingest_lines(facts: dict[str, Any]) -> None:
 
 @app.command()
 def release(
-    mechanism: Annotated[str, typer.Argument(help="safelog or zealous")],
+    mechanism: Released,
     month: Months,
     assignments: Sets = None,
     again: Annotated[
@@ -121,13 +103,15 @@ def release(
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Release months through the door. A month that has this release already is served, not charged."""
+    """Release months: checked, charged and published. A month that has this release already is served, not charged."""
     from qlog_assets.api.operations import release_months
 
     settings = parsed(assignments, mechanism)
     warehouse, policy = opened(settings)
     with progress(as_json) as tell:
-        answers = release_months(warehouse, policy, settings, mechanism, [Month(each) for each in month], again, tell)
+        answers = release_months(
+            warehouse, policy, settings, mechanism, [parse_month(each) for each in month], again, tell
+        )
     show(answers[0] if len(answers) == 1 else {"releases": answers}, as_json, lambda _: release_table(answers))
 
 
@@ -155,20 +139,22 @@ def release_table(answers: list[dict[str, Any]]) -> None:
 
 @app.command()
 def simulate(
-    mechanism: Annotated[str, typer.Argument(help="safelog or zealous")],
+    mechanism: Simulated,
     month: Annotated[str, typer.Option(help="YYYY-MM")],
-    variant: Annotated[str, typer.Option(help="paper, sound or, for zealous, modern")] = "sound",
+    variant: Annotated[
+        str | None, typer.Option(help="How to draw: sound, paper, …; without one, as a release would")
+    ] = None,
     seed: Annotated[int, typer.Option(help="Seed of the noise")] = 1,
     assignments: Sets = None,
     as_json: Json = False,
 ) -> None:
-    """Draw with seeded noise into private/studies, sound or as the paper prints it. Never published, never charged."""
+    """Draw with seeded noise into private/studies, as released or as the paper prints it. Never published or charged."""
     from qlog_assets.api.operations import simulate_month
 
     settings = parsed(assignments, mechanism)
     warehouse, _ = opened(settings)
     with progress(as_json) as tell:
-        facts = simulate_month(warehouse, settings, mechanism, Month(month), variant, seed, tell)
+        facts = simulate_month(warehouse, settings, mechanism, parse_month(month), variant, seed, tell)
     show(facts, as_json, simulation_lines)
 
 
@@ -180,7 +166,7 @@ def simulation_lines(facts: dict[str, Any]) -> None:
 
 @app.command()
 def guarantee(
-    mechanism: Annotated[str, typer.Argument(help="safelog, zealous, sessions, crowd or sanitized")],
+    mechanism: Known,
     variant: Annotated[str | None, typer.Option(help="Default: the variant that is released")] = None,
     assignments: Sets = None,
     as_json: Json = False,
@@ -207,7 +193,7 @@ def guarantee_lines(facts: dict[str, Any]) -> None:
 
 @app.command("audit-mechanism")
 def audit_mechanism(
-    mechanism: Annotated[str, typer.Argument(help="safelog, zealous, sessions, crowd, sanitized, noise or all")],
+    mechanism: Attacked,
     seed: Annotated[int | None, typer.Option(help="Seed of the runs; fresh noise without one")] = None,
     as_json: Json = False,
 ) -> None:
@@ -248,7 +234,7 @@ def ui(
     port: Annotated[int, typer.Option(help="Where the page is served", min=1, max=65535)] = 3000,
 ) -> None:
     """Dagster's web UI with its daemon, so that schedules and sensors work, on this warehouse."""
-    from qlog_assets.api.runs import serve_ui
+    from qlog_assets.cli.serving import serve_ui
 
     warehouse, _ = opened()
     serve_ui(warehouse, host, port, console.print)
@@ -266,7 +252,7 @@ def register_studies() -> None:
     """The researcher's commands: study, plan."""
     from qlog_assets.cli.studies import register
 
-    register(app, parsed)
+    register(app)
 
 
 register_accounts()

@@ -52,7 +52,7 @@ def run_demo(rows: int, seed: int, as_json: bool) -> None:
 def demo_lines(rows: int, answers: list[dict[str, Any]], headline: dict[str, Any]) -> None:
     from qlog_assets.cli.app import release_table
 
-    console.print(f"A synthetic log of {rows:,} rows, three months, released through the door:")
+    console.print(f"A synthetic log of {rows:,} rows, three months, released:")
     release_table(answers)
     if not any(answer["charged"] for answer in answers):
         console.print("Nothing new: the three releases were there already, and nothing was charged.")

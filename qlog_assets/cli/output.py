@@ -10,6 +10,7 @@ from typing import Annotated, Any
 
 import typer
 from rich.console import Console
+from rich.progress import Progress
 from rich.table import Table
 
 Json = Annotated[bool, typer.Option("--json", help="Answer as JSON")]
@@ -32,6 +33,21 @@ def progress(as_json: bool) -> Iterator[Callable[[str], None]]:
         return
     with watcher.status("starting") as status:
         yield status.update
+
+
+@contextmanager
+def progress_bar(as_json: bool) -> Iterator[tuple[Callable[[str], None], Callable[[int, int, str], None]]]:
+    """A bar on standard error for work in parts: what hears steps by name, and what hears how far the work is."""
+    watcher = Console(stderr=True)
+    if as_json or not watcher.is_terminal:
+        yield lambda step: None, lambda done, of, step: None
+        return
+    with Progress(console=watcher, transient=True) as bars:
+        bar = bars.add_task("starting", total=None)
+        yield (
+            lambda step: bars.update(bar, description=step),
+            lambda done, of, step: bars.update(bar, description=step, completed=done, total=of),
+        )
 
 
 def show(facts: dict[str, Any], as_json: bool, lines: Callable[[dict[str, Any]], None]) -> None:

@@ -6,72 +6,20 @@ from typing import Annotated, Any
 
 import typer
 
-from qlog_assets.cli.output import Json, console, progress, show, show_table
+from qlog_assets.cli.arguments import Sets, opened, parse_month, parse_settings, parsed
+from qlog_assets.cli.output import Json, console, progress, progress_bar, show, show_table
 from qlog_assets.errors import QlogError
-from qlog_assets.months import Month
-from qlog_assets.policy import Policy
-from qlog_assets.settings import Settings
-from qlog_assets.storage.warehouse import Warehouse
 
-Assignments = dict[str, str]
-
-
-def study_zealous(
-    warehouse: Warehouse, policy: Policy, month: Month, seed: int, k: int, frequent: int
-) -> dict[str, Any]:
-    """Compare baselines, paper, sound and modern on a month; tables and pictures go into private/studies."""
-    from uuid import uuid4
-
-    from qlog_assets.pipeline.chain import Chain
-    from qlog_assets.storage.engine import Engine
-    from qlog_assets.studies.simulation import plots, store_study
-    from qlog_assets.studies.zealous import StudyPlan, as_tables, compare_methods
-
-    chosen, plan = policy.zealous.parameters, StudyPlan(seed=seed, k=k, frequent=frequent, slack=frequent // 5)
-    with Engine.open(warehouse.make()) as engine:
-        chain = Chain(warehouse, engine, make_current=False)
-        cleaned, _ = chain.clean(month, warehouse.current("raw_log", month))
-        measured = compare_methods(chain, cleaned, chosen, plan)
-    pictures = {
-        "frequent_items.png": plots.frequent_items(measured["frequent_items"]),
-        "applications.png": plots.applications(measured["caching"], measured["substitution"]),
-    }
-    facts = {
-        "study": "zealous",
-        "month": str(month),
-        "seed": seed,
-        "k": plan.k,
-        "frequent": plan.frequent,
-        "slack": plan.slack,
-        "parameters": chosen.as_public(),
-        **measured,
-    }
-    return store_study(warehouse, f"study-zealous-{month}-{seed}", uuid4().hex, facts, as_tables(measured), pictures)
+PLANNED = "zealous"
 
 
 def study_lines(facts: dict[str, Any]) -> None:
-    columns = [
-        "kind",
-        "method",
-        "m",
-        "released",
-        "inaccuracy",
-        "precision",
-        "recall",
-        "impressions_share",
-        "count_error",
-    ]
-    for title, rows, names in (
-        ("frequent items", facts["frequent_items"], columns),
-        ("index caching", facts["caching"], ["method", "m", "hit_rate", "best"]),
-        (
-            "query substitution",
-            facts["substitution"],
-            ["method", "m", "coverage", "precision", "average_precision", "ndcg"],
-        ),
-        ("fake accounts", facts["attack"], ["method", "accounts", "with_victim", "without"]),
-    ):
-        console.print(f"[bold]{title}[/bold]")
+    from qlog_assets.studies.register import study
+
+    columns = study(facts["study"]).columns or {}
+    for title, rows in facts["tables"].items():
+        names = columns.get(title) or tuple(rows[0] if rows else ())
+        console.print(f"[bold]{title.replace('_', ' ')}[/bold]")
         show_table(names, [[printed(row[name]) for name in names] for row in rows])
     console.print(f"private: {facts['path']}")
 
@@ -87,51 +35,62 @@ def plan_lines(facts: dict[str, Any]) -> None:
     console.print(facts["policy"], markup=False)
 
 
-def register(app: typer.Typer, parsed: Any) -> None:
+def register(app: typer.Typer) -> None:
     """Add the commands to the program."""
 
     @app.command()
     def study(
-        mechanism: Annotated[str, typer.Argument(help="zealous")],
-        month: Annotated[str, typer.Option(help="YYYY-MM")],
-        seed: Annotated[int, typer.Option(help="Seed of the noise")] = 1,
-        k: Annotated[int, typer.Option(help="k of the k-anonymity baselines")] = 50,
-        frequent: Annotated[int, typer.Option(help="Users from which an item counts as frequent")] = 50,
-        assignments: Annotated[list[str] | None, typer.Option("--set", help="key=value of the mechanism")] = None,
+        name: Annotated[str, typer.Argument(help="Which study; without a name, the list of them")] = "",
+        month: Annotated[str | None, typer.Option(help="YYYY-MM, for a study of one month")] = None,
+        seed: Annotated[int | None, typer.Option(help="Seed of the noise")] = None,
+        assignments: Sets = None,
         as_json: Json = False,
     ) -> None:
-        """Compare baselines, the paper and what can be released, on a month. Private, seeded, never charged."""
-        if mechanism != "zealous":
-            raise QlogError(f"no study of {mechanism!r}: choose zealous")
-        warehouse = Warehouse(Settings.from_environment())
-        policy = Policy.load(warehouse.settings.policy_file).with_settings(parsed(assignments, mechanism))
-        with progress(as_json) as tell:
-            tell(f"comparing methods on {month}")
-            facts = study_zealous(warehouse, policy, Month(month), seed, k, frequent)
+        """Answer a question about a log by seeded draws. Private, never charged; interrupted, it goes on later."""
+        if not name:
+            show_studies(as_json)
+            return
+        from qlog_assets.api.operations import run_study_job
+
+        settings = parse_settings(assignments) | ({} if seed is None else {"seed": str(seed)})
+        warehouse, _ = opened()
+        with progress_bar(as_json) as (tell, bar):
+            asked = None if month is None else parse_month(month)
+            facts = run_study_job(warehouse, name, asked, settings, tell, bar)
         show(facts, as_json, study_lines)
 
     @app.command()
     def plan(
-        mechanism: Annotated[str, typer.Argument(help="zealous")],
+        mechanism: Annotated[str, typer.Argument(help=PLANNED)],
         rows: Annotated[int, typer.Option(help="About how many rows a month of the log has")],
         seed: Annotated[int, typer.Option(help="Seed of the twin and of the noise")] = 1,
-        assignments: Annotated[list[str] | None, typer.Option("--set", help="key=value of the mechanism")] = None,
+        assignments: Sets = None,
         as_json: Json = False,
     ) -> None:
         """Choose modern's method, limit and split on a synthetic twin. The log itself is never read."""
-        from qlog_assets.studies.planner import plan_modern
+        from qlog_assets.mechanisms.register import mechanism as known
+        from qlog_assets.studies.zealous.planner import plan_modern
 
-        if mechanism != "zealous":
-            raise QlogError(f"nothing to plan for {mechanism!r}: choose zealous")
-        policy = Policy.load(Settings.from_environment().policy_file).with_settings(parsed(assignments, mechanism))
+        if mechanism != PLANNED:
+            raise QlogError(f"nothing to plan for {mechanism!r}: choose {PLANNED}")
+        _, policy = opened(parsed(assignments, mechanism))
+        planned = known(mechanism)
         with progress(as_json) as tell:
-            tried = plan_modern(policy.zealous.parameters, rows, seed, tell)
+            tried = plan_modern(policy.parameters(planned), rows, seed, tell)  # type: ignore[arg-type]
         best = {
             "variant": "modern",
-            **{key: tried[0][key] for key in tried[0] if key in type(policy.zealous).model_fields},
+            **{key: tried[0][key] for key in tried[0] if key in planned.policy_section.model_fields},
         }
         lines = [
             f"{key} = {value if isinstance(value, int) else repr(value)}".replace("'", '"')
             for key, value in best.items()
         ]
-        show({"settings": tried, "policy": "\n".join(["[zealous]", *lines])}, as_json, plan_lines)
+        show({"settings": tried, "policy": "\n".join([f"[{mechanism}]", *lines])}, as_json, plan_lines)
+
+
+def show_studies(as_json: bool) -> None:
+    """The studies there are."""
+    from qlog_assets.studies.register import studies
+
+    facts = {each.name: each.question for each in studies()}
+    show(facts, as_json, lambda known: show_table(["study", "question"], list(known.items())))

@@ -4,8 +4,8 @@ Two steps. `draw` validates its inputs, computes the guarantee from their proven
 table of the release and stores the draw. `publish` turns a stored draw into public files. Both can be killed at any
 point and run again: a charge is made once, noise is drawn once, and a reader sees a whole release or none.
 
-What one user can change here is decided upstream (`sql/capped_*.sql`), checked by `door_inputs`, and priced by
-`privacy/guarantees`. How a release looks is `publication.py` and `report/`; where it lies is `public_zone.py`.
+What one user can change here is decided by a mechanism's stages, checked by `inputs.py`, and priced by the mechanism's
+guarantee. How a release looks is `publication.py` and `report/`; how its files get into public is `public_files.py`.
 """
 
 from __future__ import annotations
@@ -24,25 +24,24 @@ from qlog_assets.door.inputs import DoorError, collect_inputs, refuse_broken_lim
 from qlog_assets.door.outputs import recorded_draw, refuse_changed_inputs, refuse_damaged
 from qlog_assets.door.preconditions import (
     LONGEST_WAIT_SECONDS,
-    alone,
+    lock_month,
     pin_dataset,
     refuse_lost_account,
     refuse_second_dataset,
-    refuse_strangers,
+    refuse_unknown_releases,
 )
 from qlog_assets.door.public_files import move_into_place, point_latest, take_away, write_tombstone
 from qlog_assets.door.publication import Publication, stage
 from qlog_assets.ledger import Budget, Charge, DrawConflictError, Ledger
-from qlog_assets.mechanisms.guarantees import guarantee
-from qlog_assets.mechanisms.mechanism import MechanismEntry
-from qlog_assets.mechanisms.register import mechanism
+from qlog_assets.mechanisms.mechanism import Mechanism
+from qlog_assets.mechanisms.register import releasable_mechanism
 from qlog_assets.months import Month
 from qlog_assets.pipeline.public_material import public_facts
 from qlog_assets.policy import Policy
 from qlog_assets.privacy.guarantee import ADD_REMOVE, USER, Guarantee
 from qlog_assets.privacy.randomness import RandomSource, SecureRandom
 from qlog_assets.report.manifest import software_versions
-from qlog_assets.report.public_zone import damage, release_path
+from qlog_assets.report.public_zone import find_damage, release_path
 from qlog_assets.storage.digests import file_checksum
 from qlog_assets.storage.engine import Engine, OpenEngine
 from qlog_assets.storage.partition import Partition
@@ -126,57 +125,58 @@ class Door:
         source = SecureRandom() if source is None else source
         if not source.secure:
             raise DoorError("the door refuses a draw from a seeded source: its noise could be computed again")
-        entry, chosen = mechanism(name), mechanism(name).parameters(self.policy)
-        variant = variant or entry.variant(self.policy)
+        mechanism = releasable_mechanism(name)
+        chosen = self.policy.parameters(mechanism)
+        variant = variant or self.policy.variant(mechanism)
         on_point("asked")
-        with alone(self.warehouse, name, month, self.wait_seconds), self.open_engine() as engine:
-            refuse_strangers(self.warehouse, self.ledger, self.policy.dataset)
-            inputs = collect_inputs(self.warehouse, entry, month, chosen.as_public())
+        with lock_month(self.warehouse, name, month, self.wait_seconds), self.open_engine() as engine:
+            refuse_unknown_releases(self.warehouse, self.ledger, self.policy.dataset)
+            inputs = collect_inputs(self.warehouse, mechanism, month, chosen.as_public())
             on_point("inputs_validated")
-            refuse_broken_limits(engine, entry, month, inputs[entry.inputs[0]])
+            refuse_broken_limits(engine, mechanism, month, inputs[mechanism.limited_stage.name])
             on_point("limits_checked")
-            promise = guarantee(name, variant, chosen)
-            if not promise.publishable or promise.proven is None:
+            guarantee = mechanism.guarantee(variant, chosen)
+            if not guarantee.publishable or guarantee.proven is None:
                 raise DoorError(f"the door refuses {name} {variant}: it is for studies alone; use qlog simulate")
             on_point("guarantee_computed")
-            charge, charged = self._reserve(entry, month, variant, chosen.as_released(), inputs, promise, again)
+            charge, charged = self._reserve(mechanism, month, variant, chosen.as_released(), inputs, guarantee, again)
             on_point("charge_reserved")
             if charge.state == "reserved":
-                self._draw_and_store(engine, entry, charge, chosen, inputs, source)
+                self._draw_and_store(engine, mechanism, charge, chosen, inputs, source)
                 charge = self._record_draw(charge)
                 on_point("draw_recorded")
-        return Receipt(charge, charged, promise)
+        return Receipt(charge, charged, guarantee)
 
     def _reserve(
         self,
-        entry: MechanismEntry,
+        mechanism: Mechanism,
         month: Month,
         variant: str,
         parameters: Mapping[str, Any],
         inputs: Mapping[str, Partition],
-        promise: Guarantee,
+        guarantee: Guarantee,
         again: str | None,
     ) -> tuple[Charge, bool]:
         refuse_second_dataset(self.warehouse, self.policy.dataset)
-        self.ensure_dataset(promise.unit, promise.relation)
+        self.open_account(guarantee.unit, guarantee.relation)
         pin_dataset(self.warehouse, self.policy.dataset)
-        assert promise.proven is not None
-        # What the mechanism reads is decided by the capped log and public material alone: counts follow from them.
-        digested = [entry.inputs[0], *(name for name in entry.public_inputs if name in inputs)]
+        assert guarantee.proven is not None
+        # What the mechanism reads is decided by the limited stage and public lists alone: counts follow from them.
+        digested = [mechanism.limited_stage.name, *(name for name in mechanism.public_inputs if name in inputs)]
         charge, charged = self.ledger.reserve(
             dataset=self.policy.dataset,
             month=month,
-            mechanism=entry.name,
+            mechanism=mechanism.name,
             variant=variant,
-            mechanism_version=entry.version,
+            mechanism_version=mechanism.version,
             parameters=parameters,
             inputs={name: inputs[name].provenance.content_digest for name in digested},
-            epsilon=promise.proven.epsilon,
-            delta=promise.proven.delta,
-            rho=promise.proven.rho,
+            epsilon=guarantee.proven.epsilon,
+            delta=guarantee.proven.delta,
+            rho=guarantee.proven.rho,
             again=again,
         )
-        current = self.ledger.live(charge.dataset, month, entry.name)[-1]
+        current = self.ledger.live(charge.dataset, month, mechanism.name)[-1]
         if current.release_id != charge.release_id:
             raise DoorError(
                 f"this request is {charge.release_id}, which is {charge.state} already, and {current.release_id} came "
@@ -184,11 +184,11 @@ class Door:
             )
         return charge, charged
 
-    def ensure_dataset(self, unit: str = USER, relation: str = ADD_REMOVE) -> None:
+    def open_account(self, unit: str = USER, relation: str = ADD_REMOVE) -> None:
         """Open the data set's account with the policy's budget, if the ledger does not have it yet."""
         if not self._has_dataset():
             # A new account beside old releases: the ledger that charged for them was lost or swapped.
-            refuse_strangers(self.warehouse, self.ledger, self.policy.dataset)
+            refuse_unknown_releases(self.warehouse, self.ledger, self.policy.dataset)
             refuse_lost_account(self.warehouse, self.ledger, self.policy.dataset)
         budget = self.policy.budget
         self.ledger.ensure_dataset(
@@ -204,7 +204,7 @@ class Door:
     def _draw_and_store(
         self,
         engine: Engine,
-        entry: MechanismEntry,
+        mechanism: Mechanism,
         charge: Charge,
         chosen: Any,
         inputs: Mapping[str, Partition],
@@ -213,7 +213,7 @@ class Door:
         """Draw all tables and store them, unless a process before or beside this one did."""
         if self._stored(charge):
             return
-        tables = entry.draw(engine, inputs, charge.variant, chosen, source)
+        tables = mechanism.draw(engine, inputs, charge.variant, chosen, source)
         on_point("tables_drawn")
         drawn = DrawnRelease(
             fingerprint=charge.fingerprint,
@@ -228,7 +228,7 @@ class Door:
             salt=secrets.token_hex(16),
             software=software_versions(),
             about=self.policy.about.as_public(),
-            public_material=tuple(public_facts(inputs[name]) for name in entry.public_inputs if name in inputs),
+            public_material=tuple(public_facts(inputs[name]) for name in mechanism.public_inputs if name in inputs),
         )
         try:
             store_draw(self.warehouse, drawn, tables)
@@ -259,68 +259,72 @@ class Door:
 
     def publish(self, name: str, month: Month) -> Receipt:
         """Publish the month's stored draw. Takes no parameters: everything was decided when it was drawn."""
-        entry = mechanism(name)
-        with alone(self.warehouse, name, month, self.wait_seconds):
-            refuse_strangers(self.warehouse, self.ledger, self.policy.dataset)
-            charge = self._drawn_charge(entry, month)
-            promise = self._priced(entry, charge)
+        mechanism = releasable_mechanism(name)
+        with lock_month(self.warehouse, name, month, self.wait_seconds):
+            refuse_unknown_releases(self.warehouse, self.ledger, self.policy.dataset)
+            charge = self._drawn_charge(mechanism, month)
+            guarantee = self._priced(mechanism, charge)
             target = release_path(self.warehouse, charge)
             served = charge.state == "published" and target.exists()
             draw = recorded_draw(self.warehouse, charge, needed=not served)
             if draw is not None:
-                refuse_changed_inputs(self.warehouse, self.open_engine, entry, month, draw)
+                refuse_changed_inputs(self.warehouse, self.open_engine, mechanism, month, draw)
             if not served:
-                charge = self._make_public(entry, charge, draw, promise, target)
-            refuse_damaged(entry, charge, target, draw)
+                charge = self._make_public(mechanism, charge, draw, guarantee, target)
+            refuse_damaged(mechanism, charge, target, draw)
             point_latest(self.warehouse, target)
             on_point("latest_pointed")
             published = Publication.read(target)
-        return Receipt(charge, False, promise, target, published.rows, published.thresholds)
+        return Receipt(charge, False, guarantee, target, published.rows, published.thresholds)
 
-    def _drawn_charge(self, entry: MechanismEntry, month: Month) -> Charge:
+    def _drawn_charge(self, mechanism: Mechanism, month: Month) -> Charge:
         """The month's current charge, once something was drawn for it; otherwise the reason why nothing was."""
-        live = self.ledger.live(self.policy.dataset, month, entry.name)
+        live = self.ledger.live(self.policy.dataset, month, mechanism.name)
         if live and live[-1].state != "reserved":
             return live[-1]
-        own = [c for c in self.ledger.charges(self.policy.dataset) if (c.month, c.mechanism) == (month, entry.name)]
+        own = [c for c in self.ledger.charges(self.policy.dataset) if (c.month, c.mechanism) == (month, mechanism.name)]
         if own and own[-1].state == "withdrawn":
             raise DoorError(
-                f"the door refuses {entry.name} {month}: {own[-1].release_id} was withdrawn: {own[-1].closing_reason}; "
+                f"the door refuses {mechanism.name} {month}: {own[-1].release_id} was withdrawn: {own[-1].closing_reason}; "
                 "another draw needs --again with a reason"
             )
-        chosen = entry.parameters(self.policy)
+        chosen = self.policy.parameters(mechanism)
         with self.open_engine() as engine:
-            inputs = collect_inputs(self.warehouse, entry, month, chosen.as_public())
-            refuse_broken_limits(engine, entry, month, inputs[entry.inputs[0]])
+            inputs = collect_inputs(self.warehouse, mechanism, month, chosen.as_public())
+            refuse_broken_limits(engine, mechanism, month, inputs[mechanism.limited_stage.name])
         raise DoorError(
-            f"the door refuses {entry.name} {month}: nothing was drawn for it yet: materialize {entry.draw_asset} first"
+            f"the door refuses {mechanism.name} {month}: nothing was drawn for it yet: materialize {mechanism.draw_asset} first"
         )
 
-    def _priced(self, entry: MechanismEntry, charge: Charge) -> Guarantee:
+    def _priced(self, mechanism: Mechanism, charge: Charge) -> Guarantee:
         """What the release promises, computed again; refused where that is more than was charged for it."""
-        parameters = type(entry.parameters(self.policy))(**charge.parameters)
-        promise = guarantee(charge.mechanism, charge.variant, parameters)
-        if promise.proven is None or promise.proven.epsilon > charge.epsilon or promise.proven.delta > charge.delta:
+        parameters = mechanism.parameters(**charge.parameters)
+        guarantee = mechanism.guarantee(charge.variant, parameters)
+        if (
+            guarantee.proven is None
+            or guarantee.proven.epsilon > charge.epsilon
+            or guarantee.proven.delta > charge.delta
+        ):
             raise DoorError(
                 f"the door refuses to publish {charge.release_id}: by this version of the software it costs more than "
                 "was charged for it"
             )
-        return promise
+        return guarantee
 
     def _make_public(
-        self, entry: MechanismEntry, charge: Charge, draw: Draw | None, promise: Guarantee, target: Path
+        self, mechanism: Mechanism, charge: Charge, draw: Draw | None, guarantee: Guarantee, target: Path
     ) -> Charge:
         """Stage, commit, rename. What was staged and recorded before a crash is what is renamed after it."""
         staged = self.warehouse.staging / charge.release_id
         try:
-            if charge.state != "published" or damage(staged, charge.manifest_digest):
+            if charge.state != "published" or find_damage(staged, charge.manifest_digest):
                 if draw is None:
                     raise DoorError(
                         f"the draw of {charge.release_id} was stored and is gone, and noise is never drawn twice: "
                         "restore private/draws from a backup, or say --again REASON for a new draw at a new charge"
                     )
                 on_point("draw_loaded")
-                self._stage(entry, charge, draw, promise, staged)
+                self._stage(mechanism, charge, draw, guarantee, staged)
             charge = self.ledger.record_publication(charge.release_id, file_checksum(staged / "manifest.json"))
             on_point("publication_recorded")
             move_into_place(staged, target)
@@ -340,12 +344,12 @@ class Door:
             ) from error
         return charge
 
-    def _stage(self, entry: MechanismEntry, charge: Charge, draw: Draw, promise: Guarantee, staged: Path) -> None:
+    def _stage(self, mechanism: Mechanism, charge: Charge, draw: Draw, guarantee: Guarantee, staged: Path) -> None:
         """Fill the private directory that will be renamed. It has the release's name, so that a later run finds it."""
         assert charge.drawn_seq is not None
         head = self.ledger.salted_head(bytes.fromhex(draw.release.salt), seq=charge.drawn_seq)
         with temporary_directory(self.warehouse.staging) as scratch:
-            stage(scratch, entry, charge, draw, promise, head, on_point)
+            stage(scratch, mechanism, charge, draw, guarantee, head, on_point)
             remove_whole(staged)
             scratch.rename(staged)
         on_point("release_staged")
@@ -355,7 +359,7 @@ class Door:
     def abandon(self, release_id: str, reason: str) -> Charge:
         """Give a reservation back: only if no draw was ever stored, on disk or in the ledger."""
         charge = self.ledger.charge(release_id)
-        with self._alone(charge, "nothing was given back"):
+        with self._lock(charge, "nothing was given back"):
             if self._stored(charge):
                 raise DoorError(
                     f"{charge.release_id} has a stored draw, so its charge stays: publish it or withdraw it"
@@ -365,7 +369,7 @@ class Door:
     def withdraw(self, release_id: str, reason: str) -> Charge:
         """Take a release back: its files go, its charge stays, a tombstone says so. Interrupted, it is run again."""
         charge = self.ledger.charge(release_id)
-        with self._alone(charge, "nothing was withdrawn"):
+        with self._lock(charge, "nothing was withdrawn"):
             charge = self.ledger.withdraw(release_id, reason)
             on_point("withdrawal_recorded")
             live = self.ledger.live(charge.dataset, charge.month, charge.mechanism)
@@ -377,5 +381,5 @@ class Door:
             on_point("withdrawn_draw_removed")
         return charge
 
-    def _alone(self, charge: Charge, undone: str) -> AbstractContextManager[None]:
-        return alone(self.warehouse, charge.mechanism, charge.month, self.wait_seconds, undone)
+    def _lock(self, charge: Charge, undone: str) -> AbstractContextManager[None]:
+        return lock_month(self.warehouse, charge.mechanism, charge.month, self.wait_seconds, undone)

@@ -10,11 +10,11 @@ from typing import Any
 
 from qlog_assets.checks.suites import CheckResult
 from qlog_assets.errors import QlogError
-from qlog_assets.mechanisms.mechanism import MechanismEntry
+from qlog_assets.mechanisms.inputs import is_of_this_version, public_inputs
+from qlog_assets.mechanisms.mechanism import Mechanism
 from qlog_assets.months import Month
-from qlog_assets.pipeline.chain import is_of_this_version
 from qlog_assets.storage.engine import Engine
-from qlog_assets.storage.partition import PUBLIC_MATERIAL, Partition, WarehouseError
+from qlog_assets.storage.partition import Partition, WarehouseError
 from qlog_assets.storage.warehouse import Warehouse
 
 
@@ -23,19 +23,19 @@ class DoorError(QlogError):
 
 
 def collect_inputs(
-    warehouse: Warehouse, entry: MechanismEntry, month: Month, parameters: Mapping[str, Any]
+    warehouse: Warehouse, mechanism: Mechanism, month: Month, parameters: Mapping[str, Any]
 ) -> dict[str, Partition]:
     """The partitions a mechanism reads: intact, of one chain, and shaped by the parameters of the request."""
     try:
-        inputs = {asset: warehouse.current(asset, month) for asset in entry.inputs}
+        inputs = {asset: warehouse.current(asset, month) for asset in mechanism.inputs}
         for partition in inputs.values():
             partition.verify()
             refuse_stale(warehouse, partition, month)
-        inputs |= public_inputs(warehouse, entry, inputs)
+        inputs |= public_inputs(warehouse, inputs)
     except WarehouseError as error:
-        raise DoorError(f"the door refuses {entry.name} {month}: {error}") from None
+        raise DoorError(f"the door refuses {mechanism.name} {month}: {error}") from None
     for asset, partition in inputs.items():
-        refuse_mixed(entry.name, asset, month, partition.provenance.parameters, parameters)
+        refuse_mixed(mechanism.name, asset, month, partition.provenance.parameters, parameters)
     return inputs
 
 
@@ -62,18 +62,6 @@ def refuse_stale(warehouse: Warehouse, partition: Partition, month: str) -> None
         refuse_stale(warehouse, above, key)
 
 
-def public_inputs(warehouse: Warehouse, entry: MechanismEntry, inputs: Mapping[str, Partition]) -> dict[str, Partition]:
-    """The public material that the inputs were made with, by the shape their provenance names."""
-    found: dict[str, Partition] = {}
-    for partition in inputs.values():
-        for asset in entry.public_inputs:
-            shape = partition.provenance.upstream.get(asset)
-            if shape is not None and asset not in found:
-                found[asset] = warehouse.partition(asset, PUBLIC_MATERIAL, shape)
-                found[asset].verify()
-    return found
-
-
 def refuse_mixed(
     mechanism: str, asset: str, month: Month, shaped_by: Mapping[str, Any], asked: Mapping[str, Any]
 ) -> None:
@@ -86,14 +74,16 @@ def refuse_mixed(
             )
 
 
-def refuse_broken_limits(engine: Engine, entry: MechanismEntry, month: Month, limited: Partition) -> CheckResult:
+def refuse_broken_limits(engine: Engine, mechanism: Mechanism, month: Month, limited: Partition) -> CheckResult:
     """Count every user's contributions on the very partition about to be used; raise if anybody has too many, or one of
     another month."""
-    result = entry.inspect(engine, limited)
+    inspect = mechanism.limited_stage.inspect
+    assert inspect is not None  # a mechanism without it cannot be made
+    result = inspect(engine, limited)
     if not result.passed:
         asset = limited.provenance.asset
         raise DoorError(
-            f"the door refuses {entry.name} {month}: {asset} breaks the contribution limits ({result.reason}): "
+            f"the door refuses {mechanism.name} {month}: {asset} breaks the contribution limits ({result.reason}): "
             f"materialize {asset} again"
         )
     return result

@@ -1,6 +1,6 @@
 """What the door asks before it shows anything: that the draw is the recorded one, and what lies in public is its own.
 
-It reads and says no by name; it publishes nothing. What is asked of a draw's inputs is `door_inputs.py`.
+It reads and says no by name; it publishes nothing. What is asked of a draw's inputs is `inputs.py`.
 """
 
 from __future__ import annotations
@@ -9,12 +9,12 @@ from pathlib import Path
 
 from qlog_assets.door.draws import Draw, DrawError, load_draw
 from qlog_assets.door.inputs import DoorError, refuse_broken_limits
-from qlog_assets.door.publication import unlike_draw
+from qlog_assets.door.publication import differences_from_draw
 from qlog_assets.ledger import Charge
-from qlog_assets.mechanisms.mechanism import MechanismEntry
+from qlog_assets.mechanisms.inputs import is_of_this_version
+from qlog_assets.mechanisms.mechanism import Mechanism
 from qlog_assets.months import Month
-from qlog_assets.pipeline.chain import is_of_this_version
-from qlog_assets.report.public_zone import damage
+from qlog_assets.report.public_zone import find_damage
 from qlog_assets.storage.engine import OpenEngine
 from qlog_assets.storage.partition import WarehouseError
 from qlog_assets.storage.warehouse import Warehouse
@@ -44,10 +44,10 @@ def recorded_draw(warehouse: Warehouse, charge: Charge, *, needed: bool) -> Draw
 
 
 def refuse_changed_inputs(
-    warehouse: Warehouse, open_engine: OpenEngine, entry: MechanismEntry, month: Month, draw: Draw
+    warehouse: Warehouse, open_engine: OpenEngine, mechanism: Mechanism, month: Month, draw: Draw
 ) -> None:
     """Refuse while what the draw was made from lies there changed; what retention deleted cannot be looked at."""
-    limited = entry.inputs[0]
+    limited = mechanism.limited_stage.name
     shape = draw.release.inputs[limited]
     if not (warehouse.private / limited / month / shape).exists():
         return
@@ -55,18 +55,18 @@ def refuse_changed_inputs(
         partition = warehouse.partition(limited, month, shape)
         partition.verify()
     except WarehouseError as error:
-        raise DoorError(f"the door refuses {entry.name} {month}: {error}") from None
+        raise DoorError(f"the door refuses {mechanism.name} {month}: {error}") from None
     # What an earlier version drew from was checked by that version when it was drawn; this one counts other columns.
     if is_of_this_version(partition):
         with open_engine() as engine:
-            refuse_broken_limits(engine, entry, month, partition)
+            refuse_broken_limits(engine, mechanism, month, partition)
 
 
-def refuse_damaged(entry: MechanismEntry, charge: Charge, target: Path, draw: Draw | None) -> None:
+def refuse_damaged(mechanism: Mechanism, charge: Charge, target: Path, draw: Draw | None) -> None:
     """Never serve files that are not what was published, nor what was published that is not what was drawn."""
-    found = damage(target, charge.manifest_digest)
+    found = find_damage(target, charge.manifest_digest)
     if not found and draw is not None:
-        found = unlike_draw(target, draw, entry)
+        found = differences_from_draw(target, draw, mechanism)
     if found:
         raise DoorError(
             f"the door refuses to serve {charge.release_id}: {found[0]}: remove its directory from released/ and "

@@ -1,6 +1,6 @@
-"""Who may be at the door, and when it stays shut: one process a month, one data set a warehouse, no stranger in public.
+"""Preconditions of all work at the door: one process per month, one data set, nothing unknown under `released/`.
 
-These look and refuse; what is drawn and published is `release.py`, and what is asked of its inputs is `door_inputs.py`.
+These look and refuse; what is drawn and published is `door.py`, and what is asked of its inputs is `inputs.py`.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from qlog_assets.door.inputs import DoorError
 from qlog_assets.ledger import Ledger, LedgerError
 from qlog_assets.report.public_zone import replaced_manifests, unknown_entries
 from qlog_assets.storage.private_files import write_private
-from qlog_assets.storage.scratch import held
+from qlog_assets.storage.scratch import hold_lock
 from qlog_assets.storage.warehouse import Warehouse
 
 LONGEST_WAIT_SECONDS = 3600
@@ -21,7 +21,7 @@ LONGEST_WAIT_SECONDS = 3600
 
 
 @contextmanager
-def alone(
+def lock_month(
     warehouse: Warehouse,
     mechanism: str,
     month: str,
@@ -33,7 +33,7 @@ def alone(
     A ledger that cannot be asked ends the work before it has an effect: the error begins with `undone`.
     """
     busy = f"{undone}: another process is at the door for {mechanism} {month}"
-    with held(warehouse.locks / f"{mechanism}-{month}.lock", wait_seconds, busy):
+    with hold_lock(warehouse.locks / f"{mechanism}-{month}.lock", wait_seconds, busy):
         warehouse.remove_leftovers()
         try:
             yield
@@ -43,7 +43,7 @@ def alone(
             raise DoorError(f"{undone}: {error}") from None
 
 
-def refuse_strangers(warehouse: Warehouse, ledger: Ledger, dataset: str) -> None:
+def refuse_unknown_releases(warehouse: Warehouse, ledger: Ledger, dataset: str) -> None:
     """Refuse to work while `released/` holds what the ledger does not know: it was lost, cut or swapped."""
     found = unknown_entries(warehouse, ledger, dataset) or replaced_manifests(warehouse, ledger)
     if found:

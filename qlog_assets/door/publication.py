@@ -19,11 +19,11 @@ from qlog_assets.checks.suites import run_suite
 from qlog_assets.door.draws import Draw
 from qlog_assets.errors import QlogError
 from qlog_assets.ledger import Charge, SaltedHead
-from qlog_assets.mechanisms.mechanism import Drawn, MechanismEntry
+from qlog_assets.mechanisms.mechanism import Drawn, Mechanism
 from qlog_assets.privacy.guarantee import Guarantee
-from qlog_assets.report.datasheet import write_datasheet
+from qlog_assets.report.datasheet import reading_order, write_datasheet
 from qlog_assets.report.manifest import MANIFEST_NAME, ManifestTable, build_manifest, load_manifest, write_manifest
-from qlog_assets.report.tables import TableLayout, read_csv, write_table
+from qlog_assets.report.tables import TableLayout, flatten_lists, read_csv, write_table
 from qlog_assets.storage.scratch import sync_directory
 
 
@@ -38,6 +38,7 @@ class Publication:
     path: Path
     rows: dict[str, int]
     thresholds: dict[str, int]
+    """The least noisy counts, of tables that have counts."""
 
     @classmethod
     def read(cls, path: Path) -> Publication:
@@ -45,26 +46,26 @@ class Publication:
         return cls(
             path,
             {name: int(table["rows"]) for name, table in tables.items()},
-            {name: int(table["threshold"]) for name, table in tables.items()},
+            {name: int(table["threshold"]) for name, table in tables.items() if table["threshold"] is not None},
         )
 
 
 def stage(
     directory: Path,
-    entry: MechanismEntry,
+    mechanism: Mechanism,
     charge: Charge,
     draw: Draw,
-    promise: Guarantee,
+    guarantee: Guarantee,
     head: SaltedHead,
     reached: Callable[[str], None],
 ) -> Path:
     """Fill a directory with the release's public files; returns the manifest."""
     drawn = draw.read()
-    public, suppressed = suppress_personal_data(drawn, entry)
+    public, suppressed = suppress_personal_data(drawn, mechanism)
     reached("personal_data_suppressed")
-    layouts = [layout for layout in entry.tables if layout.name in public]
+    layouts = [layout for layout in mechanism.tables if layout.name in public]
     for layout in layouts:
-        check_output(layout, public[layout.name], drawn)
+        check_output(mechanism, layout, public[layout.name], drawn)
     reached("outputs_checked")
     manifest = build_manifest(
         release_id=charge.release_id,
@@ -74,7 +75,7 @@ def stage(
         draw_number=charge.draw_number,
         drawn_on=(charge.drawn_at or "")[:10],
         parameters=charge.parameters,
-        guarantee=promise,
+        guarantee=guarantee,
         tables=[
             ManifestTable(
                 layout,
@@ -93,7 +94,10 @@ def stage(
         about=draw.release.about,
         software=draw.release.software,
     )
-    datasheet = write_datasheet(manifest, public, directory)
+    # The account names tables in the order in which a reader meets them.
+    in_order = {name: manifest["tables"][name] for name in reading_order(manifest, mechanism.titles)}
+    told = mechanism.account({**manifest, "tables": in_order})
+    datasheet = write_datasheet(manifest, public, directory, told, mechanism.titles)
     path = write_manifest(manifest, directory, [datasheet])
     for file in directory.iterdir():
         file.chmod(0o644)
@@ -101,8 +105,8 @@ def stage(
     return path
 
 
-def unlike_draw(directory: Path, draw: Draw, entry: MechanismEntry) -> list[str]:
-    """In what the public tables differ from what was drawn. Empty: in nothing.
+def differences_from_draw(directory: Path, draw: Draw, mechanism: Mechanism) -> list[str]:
+    """In what the public tables differ from what was drawn; empty if they do not.
 
     Checksums tell that files are those of a manifest; only the draw tells that the manifest is of this release. Rows
     are compared, not bytes, and which rows are suppressed is not decided again: a later version may write other bytes
@@ -110,7 +114,7 @@ def unlike_draw(directory: Path, draw: Draw, entry: MechanismEntry) -> list[str]
     """
     drawn, tables = draw.read(), load_manifest(directory / MANIFEST_NAME)["tables"]
     sentences = []
-    for layout in entry.tables:
+    for layout in mechanism.tables:
         if (layout.name in tables) != (layout.name in drawn.tables):
             sentences.append(f"{layout.name} was drawn or is public, and not both")
         elif layout.name in tables:
@@ -121,7 +125,7 @@ def unlike_draw(directory: Path, draw: Draw, entry: MechanismEntry) -> list[str]
             except (pa.ArrowException, ValueError, KeyError):
                 sentences.append(f"{layout.name} cannot be read as the table it should be")
                 continue
-            unknown = public.join(rows, keys=layout.schema.names, join_type="left anti").num_rows
+            unknown = count_unknown_rows(public, rows, layout)
             if unknown or public.num_rows + tables[layout.name]["suppressed_rows"] != rows.num_rows:
                 sentences.append(f"{layout.name}.parquet does not say what was drawn")
             if not text.equals(public):
@@ -129,31 +133,40 @@ def unlike_draw(directory: Path, draw: Draw, entry: MechanismEntry) -> list[str]
     return sentences
 
 
-def suppress_personal_data(drawn: Drawn, entry: MechanismEntry) -> tuple[dict[str, pa.Table], dict[str, int]]:
+def count_unknown_rows(public: pa.Table, drawn: pa.Table, layout: TableLayout) -> int:
+    """How many public rows were never drawn."""
+    flat = flatten_lists(public, layout)
+    return int(flat.join(flatten_lists(drawn, layout), keys=layout.schema.names, join_type="left anti").num_rows)
+
+
+def suppress_personal_data(drawn: Drawn, mechanism: Mechanism) -> tuple[dict[str, pa.Table], dict[str, int]]:
     """The tables without rows that look like somebody's data and were not public before; how many rows that took.
 
     Post-processing of what was drawn: it looks at released texts and the public pool, never at the log.
     """
     kept: dict[str, pa.Table] = {}
     suppressed: dict[str, int] = {}
-    for layout in entry.tables:
+    for layout in mechanism.tables:
         if layout.name not in drawn.tables:
             continue
         rows = drawn.tables[layout.name].rows
-        personal = suppression_mask([rows[key] for key in layout.keys], drawn.public_texts)
+        personal = suppression_mask([rows[name] for name in layout.text_columns], drawn.public_texts)
         kept[layout.name] = rows.filter(pa.array(~personal))
         suppressed[layout.name] = int(personal.sum())
     return kept, suppressed
 
 
-def check_output(layout: TableLayout, rows: pa.Table, drawn: Drawn) -> None:
+def check_output(mechanism: Mechanism, layout: TableLayout, rows: pa.Table, drawn: Drawn) -> None:
     """Run the released table's suite; raise with its reason if anything in it may not be public."""
     table = drawn.tables[layout.name]
-    outside = NEVER if table.only_public else table.threshold_outside_pool or table.threshold
+    thresholds: dict[str, int | str | float] = {}
+    if table.threshold is not None:
+        outside = NEVER if table.only_public else table.threshold_outside_pool or table.threshold
+        thresholds = {"threshold": table.threshold, "threshold_outside_pool": outside}
     result = run_suite(
-        f"released_{layout.name}",
+        f"{mechanism.name}/released_{layout.name}",
         released_frames(rows, layout, drawn.public_texts),
-        parameters={"threshold": table.threshold, "threshold_outside_pool": outside},
+        parameters=thresholds,
     )
     if not result.passed:
         raise PublicationError(f"the door refuses to publish: {result.reason}")

@@ -17,6 +17,7 @@ from qlog_assets.attacks.auditor import AuditResult
 from qlog_assets.attacks.case import Case
 from qlog_assets.errors import ParameterError
 from qlog_assets.mechanisms.mechanism import Mechanism
+from qlog_assets.mechanisms.names import folder_names
 from qlog_assets.privacy.guarantee import Guarantee
 from qlog_assets.privacy.parameters import Parameters
 from qlog_assets.privacy.randomness import RandomSource, SecureRandom, SeededRandom
@@ -26,8 +27,7 @@ _ADDED: dict[str, Mechanism] = {}
 
 def names() -> tuple[str, ...]:
     """The names of all mechanisms."""
-    folders = (path.parent.name for path in Path(__file__).parent.glob("*/mechanism.py"))
-    return tuple(sorted((*folders, *_ADDED)))
+    return tuple(sorted((*folder_names(), *_ADDED)))
 
 
 def mechanism(name: str) -> Mechanism:

@@ -7,8 +7,8 @@ from typing import Any
 
 import dagster as dg
 
-from qlog_assets.mechanisms.register import register
-from qlog_assets.orchestration.log_assets import OWNERS
+from qlog_assets.mechanisms.register import releasable
+from qlog_assets.orchestration.metadata import OWNERS, seconds_since
 from qlog_assets.orchestration.resources import PolicyResource, WarehouseResource
 
 FINDINGS_SHOWN = 20
@@ -19,7 +19,7 @@ def audit_assets() -> list[dg.AssetsDefinition]:
 
     @dg.asset(
         group_name="audit",
-        deps=[asset for entry in register().values() for asset in entry.released_assets.values()],
+        deps=[asset for each in releasable() for asset in each.released_assets.values()],
         kinds={"python"},
         owners=OWNERS,
         code_version="1",
@@ -38,7 +38,7 @@ def audit_assets() -> list[dg.AssetsDefinition]:
             "releases verified": len(report.releases),
             "findings": len(findings),
             "notes": dg.MetadataValue.json({verdict.release_id: verdict.notes for verdict in report.releases}),
-            "seconds": round(time.monotonic() - started, 3),
+            "seconds": seconds_since(started),
         }
         if findings:
             shown = "; ".join(findings[:FINDINGS_SHOWN])

@@ -5,57 +5,78 @@ from __future__ import annotations
 import json
 import logging
 from pathlib import Path
+from typing import Any, TypeAlias
 
 import dagster as dg
-from dagster._core.definitions.unresolved_asset_job_definition import UnresolvedAssetJobDefinition
 
-from qlog_assets.api.runs import EVENTS_LOGGER
 from qlog_assets.errors import QlogError
-from qlog_assets.mechanisms.mechanism import MechanismEntry
+from qlog_assets.mechanisms.mechanism import Mechanism
 from qlog_assets.orchestration.resources import BATCHES, PolicyResource, WarehouseResource
-from qlog_assets.pipeline.batches import batches, is_ingested
+from qlog_assets.pipeline.batches import LANDING_BATCH, batches, is_ingested
 from qlog_assets.pipeline.landing import batch_of, landed_files
+from qlog_assets.studies.study import Study
 
+AssetJob: TypeAlias = Any
+"""What `define_asset_job` gives: Dagster has no public name for the type."""
+EVENTS_LOGGER = "qlog.dagster_events"
+"""A logger that prints nothing: the command line listens to it instead of Dagster's console output."""
 LANDING_POLL_SECONDS = 60
 
 
-def ingest_job() -> UnresolvedAssetJobDefinition:
+def ingest_job() -> AssetJob:
     return dg.define_asset_job(
         "ingest",
-        selection=dg.AssetSelection.assets("rejected_log"),
+        selection=dg.AssetSelection.assets(LANDING_BATCH),
         description="Reads one landing file once: its accepted rows by month, its rejected rows with reasons.",
     )
 
 
-def release_job(entry: MechanismEntry) -> UnresolvedAssetJobDefinition:
-    chain = ("raw_log", "cleaned_log", *entry.inputs, entry.draw_asset, *entry.released_assets.values())
+def release_job(mechanism: Mechanism) -> AssetJob:
+    """From what the mechanism's stages are made of to its published tables."""
+    reads = {name for stage in mechanism.stages for name in stage.reads}
+    log = ("raw_log", "cleaned_log") if "cleaned_log" in reads else ()
+    chain = (
+        *log,
+        *mechanism.public_inputs,
+        *mechanism.inputs,
+        mechanism.draw_asset,
+        *mechanism.released_assets.values(),
+    )
     return dg.define_asset_job(
-        f"{entry.name}_release",
+        f"{mechanism.name}_release",
         selection=dg.AssetSelection.assets(*chain),
-        description=f"From the month's raw log to its {entry.name} release, through every check and the door.",
+        description=f"Releases a month by {mechanism.title}: made, checked, charged and published.",
     )
 
 
-def simulation_job(entry: MechanismEntry) -> UnresolvedAssetJobDefinition:
+def simulation_job(mechanism: Mechanism) -> AssetJob:
     return dg.define_asset_job(
-        f"{entry.name}_simulation",
-        selection=dg.AssetSelection.assets(f"simulated_{entry.name}"),
-        description=f"A seeded {entry.name} draw of a month for studies: private, never charged.",
+        f"{mechanism.name}_simulation",
+        selection=dg.AssetSelection.assets(f"simulated_{mechanism.name}"),
+        description=f"A seeded draw of a month by {mechanism.title} for studies: private, never charged.",
     )
 
 
-def monthly_schedule(entry: MechanismEntry, job: UnresolvedAssetJobDefinition) -> dg.ScheduleDefinition:
+def study_job(study: Study) -> AssetJob:
+    return dg.define_asset_job(
+        f"{study.name}_study",
+        selection=dg.AssetSelection.assets(f"study_{study.name}"),
+        description=f"{study.title}: private, seeded, never charged.",
+    )
+
+
+def monthly_schedule(mechanism: Mechanism, job: AssetJob) -> dg.ScheduleDefinition:
     """On the second of each month, at night, the month that ended: late files of the first day are in by then."""
     return dg.build_schedule_from_partitioned_job(  # type: ignore[return-value]
         job,
-        name=f"{entry.name}_monthly",
+        name=f"{mechanism.name}_monthly",
         day_of_month=2,
         hour_of_day=3,
         default_status=dg.DefaultScheduleStatus.STOPPED,
     )
 
 
-def audit_job() -> UnresolvedAssetJobDefinition:
+def audit_job() -> AssetJob:
     return dg.define_asset_job(
         "audit",
         selection=dg.AssetSelection.assets("release_audit"),
@@ -76,7 +97,7 @@ def landing_sensor() -> dg.SensorDefinition:
     def landing_files(
         context: dg.SensorEvaluationContext, warehouse: WarehouseResource, policy: PolicyResource
     ) -> dg.SensorResult:
-        home, chosen = warehouse.open(), policy.chosen()
+        home, admission = warehouse.open(), policy.chosen().admission
         known, seen, now, keys = batches(home), json.loads(context.cursor or "{}"), {}, []
         for path, format in landed_files(home):
             place, state = f"{format}/{path.name}", look_at(path)
@@ -91,7 +112,7 @@ def landing_sensor() -> dg.SensorDefinition:
                 context.log.warning(str(error))
                 continue
             now[place]["settled"] = True
-            if not is_ingested(known, batch, chosen):
+            if not is_ingested(known, batch, admission):
                 keys.append(batch.key)
         return dg.SensorResult(
             run_requests=[dg.RunRequest(run_key=key, partition_key=key) for key in keys],

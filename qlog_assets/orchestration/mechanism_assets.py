@@ -1,22 +1,22 @@
-"""The assets every mechanism has: its draw, its released tables, and its simulations. Glue over the door and studies.
+"""The assets of a mechanism: its stages, its draw, its released tables and its simulation. Glue over door and studies.
 
-What a mechanism counts before it draws is in its own module; which tables it releases is in its register entry.
+Nothing here knows a mechanism by name: the register says which there are, and each says what it has.
 """
 
 # No `from __future__ import annotations`: Dagster reads the annotations of asset functions as they are.
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 
 import dagster as dg
 import pyarrow.parquet as pq
 
 from qlog_assets.door.door import Door
-from qlog_assets.mechanisms.mechanism import MechanismEntry
-from qlog_assets.orchestration.log_assets import OWNERS
-from qlog_assets.orchestration.metadata import receipt_metadata, to_check_result
+from qlog_assets.mechanisms.mechanism import Mechanism
+from qlog_assets.orchestration.metadata import OWNERS, receipt_metadata, seconds_since
 from qlog_assets.orchestration.resources import PolicyResource, WarehouseResource, month_of
+from qlog_assets.orchestration.stage_assets import Definition, stage_assets
 from qlog_assets.studies.simulation import simulate
 
 PREVIEW_ROWS = 10
@@ -33,52 +33,69 @@ class DrawConfig(dg.Config):
 class SimulationConfig(dg.Config):
     """Which study to draw."""
 
-    variant: str = "sound"
-    """`paper` is the paper's algorithm to the letter; the others are what a release could use."""
+    variant: str | None = None
+    """Which variant to draw; without one, the one that a release would use."""
     seed: int = 1
 
 
-def mechanism_assets(
-    months: dg.PartitionsDefinition, entry: MechanismEntry
-) -> Sequence[dg.AssetsDefinition | dg.AssetChecksDefinition]:
-    """A mechanism's draw, released tables and simulation, and the check of its contribution limits."""
-    version, limited = str(entry.version), entry.inputs[0]
+def mechanism_assets(months: dg.PartitionsDefinition, mechanism: Mechanism) -> list[Definition]:
+    """Everything a mechanism has, partitioned by these months."""
+    definitions: list[Definition] = []
+    for stage in mechanism.stages:
+        definitions += stage_assets(months, stage, mechanism.name, section=mechanism.name)
+    if mechanism.is_releasable:
+        definitions += [draw_asset(months, mechanism), released_assets(months, mechanism)]
+    if mechanism.is_simulated:
+        definitions.append(simulation_asset(months, mechanism))
+    return definitions
+
+
+def draw_asset(months: dg.PartitionsDefinition, mechanism: Mechanism) -> dg.AssetsDefinition:
+    """The asset that asks the door to draw. It has no code version: another one would invite another draw."""
 
     @dg.asset(
-        name=entry.draw_asset,
-        group_name=entry.name,
+        name=mechanism.draw_asset,
+        group_name=mechanism.name,
         partitions_def=months,
-        deps=list(entry.inputs),
+        deps=list(mechanism.inputs),
         kinds={"numpy", "parquet"},
         owners=OWNERS,
-        code_version=version,
-        description="The month's draw: the door validated the inputs, reserved the charge and drew every table, once.",
+        description="The month's draw: its inputs were checked, the charge was reserved, and every table was drawn, "
+        "once. Asking again returns the same draw and costs nothing.",
     )
     def drawn(
         context: dg.AssetExecutionContext, config: DrawConfig, warehouse: WarehouseResource, policy: PolicyResource
     ) -> dg.MaterializeResult[Any]:
         started, ledger = time.monotonic(), warehouse.ledger(context.run_id)
         door = Door(warehouse.open(), policy.chosen(), ledger, open_engine=warehouse.engine)
-        receipt = door.draw(entry.name, month_of(context), again=config.again)
-        return dg.MaterializeResult(metadata=receipt_metadata(receipt, ledger, started))
+        receipt = door.draw(mechanism.name, month_of(context), again=config.again)
+        return dg.MaterializeResult(
+            metadata=receipt_metadata(receipt, ledger, started),
+            data_version=dg.DataVersion(receipt.charge.release_id),
+        )
+
+    return drawn
+
+
+def released_assets(months: dg.PartitionsDefinition, mechanism: Mechanism) -> dg.AssetsDefinition:
+    """The assets that ask the door to publish the stored draw: one per public table, all of them at once."""
 
     @dg.multi_asset(
-        name=f"released_{entry.name}",
+        name=f"released_{mechanism.name}",
         partitions_def=months,
         can_subset=True,
         specs=[
             dg.AssetSpec(
-                asset,
-                group_name=entry.name,
-                deps=[entry.draw_asset],
+                mechanism.released_assets[layout.name],
+                group_name=mechanism.name,
+                deps=[mechanism.draw_asset],
                 kinds={"parquet", "csv"},
                 owners=OWNERS,
-                code_version=version,
                 skippable=True,
-                description=f"Public: the {table} of the month's release, with noisy numbers of users. "
-                "Published by the door from the stored draw; it takes no parameters.",
+                description=f"Public: the table {layout.name} of the month's release. Published from the stored draw; "
+                "it takes no parameters.",
             )
-            for table, asset in entry.released_assets.items()
+            for layout in mechanism.tables
         ],
     )
     def released(
@@ -86,10 +103,10 @@ def mechanism_assets(
     ) -> Iterator[dg.MaterializeResult[Any]]:
         started, ledger = time.monotonic(), warehouse.ledger(context.run_id)
         door = Door(warehouse.open(), policy.chosen(), ledger, open_engine=warehouse.engine)
-        receipt = door.publish(entry.name, month_of(context))
+        receipt = door.publish(mechanism.name, month_of(context))
         assert receipt.path is not None and receipt.rows is not None
         for key in sorted(context.selected_asset_keys):
-            table = key.path[-1].removeprefix(entry.released_prefix)
+            table = key.path[-1].removeprefix(mechanism.released_prefix)
             if table in receipt.rows:
                 preview = pq.read_table(receipt.path / f"{table}.parquet").slice(0, PREVIEW_ROWS).to_pandas()
                 yield dg.MaterializeResult(
@@ -100,17 +117,25 @@ def mechanism_assets(
                         "path": dg.MetadataValue.path(receipt.path),
                         "preview": dg.MetadataValue.md(preview.to_markdown(index=False)),
                     },
+                    data_version=dg.DataVersion(receipt.charge.release_id),
                 )
 
+    return released
+
+
+def simulation_asset(months: dg.PartitionsDefinition, mechanism: Mechanism) -> dg.AssetsDefinition:
+    """A seeded draw for studies."""
+
     @dg.asset(
-        name=f"simulated_{entry.name}",
+        name=f"simulated_{mechanism.name}",
         group_name="studies",
         partitions_def=months,
         deps=["raw_log"],
         kinds={"numpy", "parquet"},
         owners=OWNERS,
-        code_version=version,
-        description="A seeded draw for studies, sound or as the paper prints it: never published, never charged.",
+        code_version=str(mechanism.version),
+        description=f"A seeded draw of {mechanism.title} for studies, as released or as the paper prints it: never "
+        "published, never charged.",
     )
     def simulated(
         context: dg.AssetExecutionContext,
@@ -118,30 +143,20 @@ def mechanism_assets(
         warehouse: WarehouseResource,
         policy: PolicyResource,
     ) -> dg.MaterializeResult[Any]:
-        started, home = time.monotonic(), warehouse.open()
+        started, chosen = time.monotonic(), policy.chosen()
+        variant = config.variant or chosen.variant(mechanism)
         with warehouse.engine() as engine:
             facts = simulate(
-                entry.name,
-                home,
+                mechanism.name,
+                warehouse.open(),
                 engine,
-                policy.chosen(),
+                chosen,
                 month_of(context),
-                config.variant,
+                variant,
                 config.seed,
                 context.run_id,
             )
         rows = {f"rows {name}": count for name, count in facts["rows"].items()}
-        return dg.MaterializeResult(
-            metadata={"variant": config.variant, **rows, "seconds": round(time.monotonic() - started, 3)}
-        )
+        return dg.MaterializeResult(metadata={"variant": variant, **rows, "seconds": seconds_since(started)})
 
-    @dg.asset_check(asset=limited, blocking=True, name="contribution_limits")
-    def contribution_limits(
-        context: dg.AssetCheckExecutionContext, warehouse: WarehouseResource
-    ) -> dg.AssetCheckResult:
-        """No user holds more than the limits this partition was made with, and nothing twice."""
-        with warehouse.engine() as engine:
-            partition = warehouse.open().current(limited, month_of(context))
-            return to_check_result(entry.inspect(engine, partition))
-
-    return [drawn, released, simulated, contribution_limits]
+    return simulated

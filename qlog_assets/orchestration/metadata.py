@@ -1,8 +1,10 @@
-"""What a materialization says about itself in the UI: rows, seconds, limits, costs. Never a value of the log."""
+"""What a materialization says about itself in the UI: rows, seconds, limits, costs, versions. Never a value of the log."""
 
 from __future__ import annotations
 
+import base64
 import time
+from pathlib import Path
 from typing import Any
 
 import dagster as dg
@@ -13,6 +15,25 @@ from qlog_assets.ledger import Ledger
 from qlog_assets.ledger.budget import readable
 from qlog_assets.storage.partition import Partition
 
+OWNERS = ["team:privacy-engineering"]
+
+
+def materialized(
+    partition: Partition, started: float, fresh: bool, further: dict[str, Any] | None = None
+) -> dg.MaterializeResult[Any]:
+    """What an asset answers for a private partition."""
+    return dg.MaterializeResult(
+        metadata={**partition_metadata(partition, started, fresh), **(further or {})},
+        data_version=dg.DataVersion(data_version(partition)),
+    )
+
+
+def data_version(partition: Partition) -> str:
+    """What tells that a partition holds other data: the digest of its rows where it has one, otherwise its shape."""
+    tables = partition.provenance.tables.values()
+    has_digests = all(facts.content_digest is not None for facts in tables) and bool(tables)
+    return partition.provenance.content_digest[:20] if has_digests else partition.provenance.shape
+
 
 def partition_metadata(partition: Partition, started: float, fresh: bool) -> dict[str, Any]:
     """The facts of a private partition. `fresh` is false where an intact partition of the same shape was kept."""
@@ -20,7 +41,7 @@ def partition_metadata(partition: Partition, started: float, fresh: bool) -> dic
     return {
         "dagster/row_count": sum(facts.rows for facts in tables.values()),
         **{f"rows {name}": facts.rows for name, facts in tables.items() if len(tables) > 1},
-        "seconds": round(time.monotonic() - started, 3),
+        "seconds": seconds_since(started),
         "written anew": fresh,
         "shape": partition.provenance.shape,
         **{name.replace("_", " "): str(value) for name, value in partition.provenance.parameters.items()},
@@ -36,10 +57,12 @@ def receipt_metadata(receipt: Receipt, ledger: Ledger, started: float) -> dict[s
         "variant": charge.variant,
         "epsilon": readable(charge.epsilon),
         "delta": readable(charge.delta),
+        "unit": receipt.guarantee.unit,
+        "relation": receipt.guarantee.relation,
         "epsilon left": readable(left.epsilon),
         "delta left": readable(left.delta),
         "guarantee": receipt.guarantee.sentence,
-        "seconds": round(time.monotonic() - started, 3),
+        "seconds": seconds_since(started),
     }
     if receipt.path is None:
         # Of a draw alone: publishing never charges, and saying so would read as if the release had been free.
@@ -51,6 +74,21 @@ def receipt_metadata(receipt: Receipt, ledger: Ledger, started: float) -> dict[s
     return facts
 
 
+def study_metadata(facts: dict[str, Any], started: float) -> dict[str, Any]:
+    """Where a study lies, how many rows its tables have, its text, and its pictures."""
+    folder = Path(facts["path"])
+    metadata: dict[str, Any] = {
+        "path": dg.MetadataValue.path(folder),
+        **{f"rows {name}": len(rows) for name, rows in facts["tables"].items()},
+        "text": dg.MetadataValue.md((folder / "study.md").read_text(encoding="utf-8").partition("\n![")[0]),
+        "seconds": seconds_since(started),
+    }
+    for picture in sorted(folder.glob("*.png")):
+        encoded = base64.b64encode(picture.read_bytes()).decode("ascii")
+        metadata[picture.stem] = dg.MetadataValue.md(f"![{picture.stem}](data:image/png;base64,{encoded})")
+    return metadata
+
+
 def to_check_result(result: CheckResult) -> dg.AssetCheckResult:
     """A suite's verdict as Dagster shows it."""
     return dg.AssetCheckResult(
@@ -59,3 +97,7 @@ def to_check_result(result: CheckResult) -> dg.AssetCheckResult:
         description=result.reason,
         metadata={"suite": result.suite, "expectations evaluated": result.evaluated},
     )
+
+
+def seconds_since(started: float) -> float:
+    return round(time.monotonic() - started, 3)

@@ -9,24 +9,21 @@ from fractions import Fraction
 from typing import Any, Union, get_args, get_origin
 
 import dagster as dg
-import duckdb
 from dagster_duckdb import DuckDBResource
+from duckdb import DuckDBPyConnection
 from pydantic import Field, PrivateAttr, create_model
 
 from qlog_assets import __version__
 from qlog_assets.ledger import Ledger
-from qlog_assets.mechanisms.safelog.parameters import SafelogParameters
-from qlog_assets.mechanisms.zealous.parameters import ZealousPolicy
 from qlog_assets.months import Month
 from qlog_assets.policy import Policy
 from qlog_assets.privacy.parameters import Parameters, decimal_text
 from qlog_assets.settings import Settings
-from qlog_assets.storage.engine import Engine
-from qlog_assets.storage.scratch import temporary_directory
+from qlog_assets.storage.engine import Engine, open_database
 from qlog_assets.storage.warehouse import Warehouse
 
 BATCHES = dg.DynamicPartitionsDefinition(name="ingest_batches")
-"""One partition a landing file, named for the file and its content."""
+"""One partition per landing file, named for the file and its content."""
 
 
 def month_partitions(policy: Policy) -> dg.MonthlyPartitionsDefinition:
@@ -35,20 +32,15 @@ def month_partitions(policy: Policy) -> dg.MonthlyPartitionsDefinition:
     return dg.MonthlyPartitionsDefinition(start_date=policy.first, end_date=end, fmt="%Y-%m")
 
 
-def launchpad_model(name: str, model: type[Parameters], defaults: Parameters) -> type[dg.Config]:
-    """A parameter model as Dagster can show it: whole numbers stay numbers, exact decimals are text."""
+def launchpad_model(name: str, section: Parameters) -> type[dg.Config]:
+    """A section of the policy as Dagster can show it: whole numbers stay numbers, exact decimals are text."""
     fields: dict[str, Any] = {}
-    for key, field in model.model_fields.items():
+    for key, field in type(section).model_fields.items():
         kinds = get_args(field.annotation) if get_origin(field.annotation) in (Union, types.UnionType) else ()
         plain = int if field.annotation is int or int in kinds else str
         annotation = plain | None if type(None) in kinds else plain
-        fields[key] = (annotation, Field(default=shown(defaults)[key], description=field.description))
+        fields[key] = (annotation, Field(default=as_text(getattr(section, key)), description=field.description))
     return create_model(name, __base__=dg.Config, **fields)
-
-
-def shown(parameters: Parameters) -> dict[str, Any]:
-    """Parameter values as the launchpad takes them."""
-    return {key: as_text(value) for key, value in dict(parameters).items()}
 
 
 def as_text(value: Any) -> Any:
@@ -58,15 +50,12 @@ def as_text(value: Any) -> Any:
     return ",".join(value) if isinstance(value, tuple) else value
 
 
-SafelogConfig = launchpad_model("SafelogConfig", SafelogParameters, SafelogParameters())
-ZealousConfig = launchpad_model("ZealousConfig", ZealousPolicy, ZealousPolicy())
-
-
 class PolicyResource(dg.ConfigurableResource["PolicyResource"]):
-    """The policy as the launchpad shows it: the policy file's parameters, which a run may change."""
+    """The policy as the launchpad shows it: the policy file's parameters, which a run may change.
 
-    safelog: SafelogConfig = SafelogConfig()  # type: ignore[valid-type]
-    zealous: ZealousConfig = ZealousConfig()  # type: ignore[valid-type]
+    A field per mechanism that can be drawn comes from the register, by `showing`.
+    """
+
     settings: dict[str, str] = Field(
         default={},
         description="Other settings of the policy, such as pool.kind or url_list, as the command line's --set",
@@ -79,18 +68,17 @@ class PolicyResource(dg.ConfigurableResource["PolicyResource"]):
         They are the defaults of a model made for them, not values given to this one: Dagster would drop all of them
         as soon as a run sets a single key.
         """
-        sections = {"safelog": policy.safelog, "zealous": policy.zealous}
-        models = {name: launchpad_model(f"{name}Config", type(chosen), chosen) for name, chosen in sections.items()}
+        models = {
+            name: launchpad_model(f"{name.capitalize()}Config", section) for name, section in policy.mechanisms.items()
+        }
         fields: dict[str, Any] = {name: (model, model()) for name, model in models.items()}
         return create_model(cls.__name__, __base__=cls, **fields)()
 
     def chosen(self) -> Policy:
         """The policy file with what this run changed."""
         policy = Policy.load(Settings.from_environment().policy_file)
-        launched = policy.with_changes(
-            safelog=SafelogParameters(**dict(self.safelog)), zealous=ZealousPolicy(**dict(self.zealous))
-        )
-        return launched.with_settings(self.settings)
+        launched = {name: dict(getattr(self, name)) for name in policy.mechanisms if name in type(self).model_fields}
+        return policy.with_changes(mechanisms={**policy.mechanisms, **launched}).with_settings(self.settings)
 
 
 class WarehouseResource(dg.ConfigurableResource[Warehouse]):
@@ -99,8 +87,11 @@ class WarehouseResource(dg.ConfigurableResource[Warehouse]):
     The steps that one process runs share a DuckDB: opening one and giving its memory back takes a tenth of a second.
     """
 
+    duckdb: DuckDBResource
+    """What opens the database; the warehouse's limits on memory, threads and spilling are set on it."""
+
     _closing: ExitStack = PrivateAttr(default_factory=ExitStack)
-    _database: duckdb.DuckDBPyConnection | None = PrivateAttr(default=None)
+    _database: DuckDBPyConnection | None = PrivateAttr(default=None)
 
     def open(self) -> Warehouse:
         return Warehouse(Settings.from_environment()).make()
@@ -109,7 +100,8 @@ class WarehouseResource(dg.ConfigurableResource[Warehouse]):
     def engine(self) -> Iterator[Engine]:
         """An engine on the shared DuckDB. What it names or keeps is its own and gone with it."""
         if self._database is None:
-            self._database = self._open_database()
+            fresh = self._closing.enter_context(self.duckdb.get_connection())
+            self._database = self._closing.enter_context(open_database(self.open(), fresh))
         try:
             with closing(self._database.cursor()) as connection, Engine.lent(connection) as engine:
                 yield engine
@@ -117,14 +109,6 @@ class WarehouseResource(dg.ConfigurableResource[Warehouse]):
             # After an error of its own a DuckDB refuses everything: steps that go on all the same get another.
             self._close_database()
             raise
-
-    def _open_database(self) -> duckdb.DuckDBPyConnection:
-        """One in-memory DuckDB with the machine's limits, through Dagster's own DuckDB resource."""
-        warehouse = self.open()
-        spill = self._closing.enter_context(temporary_directory(warehouse.spill))
-        resource = DuckDBResource(database=":memory:", connection_config=Engine.limits(warehouse.settings, spill))
-        # The resource itself closes only what no step failed on.
-        return self._closing.enter_context(closing(self._closing.enter_context(resource.get_connection())))
 
     def _close_database(self) -> None:
         self._database = None

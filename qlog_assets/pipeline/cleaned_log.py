@@ -39,6 +39,7 @@ CLEANED_LOG = Stage(
     version=2,
     statements=("log/normalise_ascii", "log/normalise_url_ascii", "log/raw_beyond_ascii", "log/cleaned_log"),
     inspect=inspect_cleaned_log,
+    check="normalised_rows",
 )
 
 

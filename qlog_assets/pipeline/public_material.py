@@ -6,7 +6,7 @@ very ledger, is checked here.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from pathlib import Path
 from typing import Any, Self
@@ -59,7 +59,7 @@ class PoolPolicy(Parameters):
 class PublicLists:
     """Which public lists the policy names."""
 
-    pool: PoolPolicy = PoolPolicy()
+    pool: PoolPolicy = field(default_factory=PoolPolicy)
     url_list: Path | None = None
 
 

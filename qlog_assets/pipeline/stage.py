@@ -7,7 +7,7 @@ makes the same stage beside it. What a stage depends on is what its provenance s
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -30,7 +30,7 @@ class Work:
     month: Month
     parameters: Any = None
     """The policy's section of the mechanism whose stages are made; None for the log's own."""
-    lists: PublicLists = PublicLists()
+    lists: PublicLists = field(default_factory=PublicLists)
     run_id: str | None = None
     make_current: bool = True
     """Whether `current` moves to what is made. A study makes its tables beside those that releases are made from."""
@@ -59,6 +59,8 @@ class Stage:
     """The parameters that shape it. They travel with it, and the door compares them with a request's."""
     inspect: Inspection | None = None
     """Looks at a partition through the stage's suite."""
+    check: str = "contribution_limits"
+    """What the check is called that inspects it."""
     limits_users: bool = False
     """Whether it bounds what one user adds: the door inspects it before every draw, and what a hand changed is made
     again."""
@@ -123,8 +125,3 @@ def make_stages(stages: tuple[Stage, ...], work: Work, inputs: Inputs) -> dict[s
     for stage in stages:
         made[stage.name], _ = stage.make(work, made)
     return made
-
-
-def beside_releases(work: Work) -> Work:
-    """The same work for a study: nothing that it makes becomes current."""
-    return replace(work, make_current=False)

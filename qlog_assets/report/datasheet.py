@@ -79,7 +79,7 @@ def render(
 ) -> str:
     """The page as text. `titles` has the title of each table, in the order in which a reader meets them."""
     guarantee = manifest["guarantee"]
-    names = _reading_order(manifest, titles)
+    names = reading_order(manifest, titles)
     return (
         _environment()
         .get_template(TEMPLATE_NAME)
@@ -124,7 +124,7 @@ def odds(value: float) -> str:
 # What the page shows ------------------------------------------------------------------------------------------------
 
 
-def _reading_order(manifest: Mapping[str, Any], titles: Mapping[str, str]) -> list[str]:
+def reading_order(manifest: Mapping[str, Any], titles: Mapping[str, str]) -> list[str]:
     """The tables in the order of their titles, those without one last and by name."""
     known = list(titles)
     return sorted(manifest["tables"], key=lambda name: (known.index(name) if name in titles else len(known), name))

@@ -14,13 +14,19 @@ from typing import TYPE_CHECKING, Any
 
 from qlog_assets.door.draws import Draw, DrawError, load_draw
 from qlog_assets.door.preconditions import pinned_dataset
-from qlog_assets.door.publication import unlike_draw
+from qlog_assets.door.publication import differences_from_draw
 from qlog_assets.errors import QlogError
 from qlog_assets.ledger import Charge, Ledger, LedgerError, MissingLedgerError, SaltedHead
-from qlog_assets.mechanisms.guarantees import guarantee, parameter_model
-from qlog_assets.mechanisms.register import mechanism
+from qlog_assets.mechanisms.register import mechanism, releasable_mechanism
 from qlog_assets.report.manifest import MANIFEST_NAME, load_manifest, verify_files
-from qlog_assets.report.public_zone import LATEST, listed, release_path, tombstone_path, tombstone_text, unknown_entries
+from qlog_assets.report.public_zone import (
+    LATEST,
+    list_entries,
+    release_path,
+    tombstone_path,
+    tombstone_text,
+    unknown_entries,
+)
 from qlog_assets.storage.digests import file_checksum
 from qlog_assets.storage.warehouse import Warehouse
 from qlog_assets.verify.lineage import Lineage
@@ -105,7 +111,7 @@ def audit_warehouse(
 
 def without_ledger(warehouse: Warehouse, error: LedgerError) -> AuditReport:
     """What can be said of a warehouse whose ledger is gone or cannot be read."""
-    entries = [path.relative_to(warehouse.released) for path in listed(warehouse.released) if path.name != LATEST]
+    entries = [path.relative_to(warehouse.released) for path in list_entries(warehouse.released) if path.name != LATEST]
     if isinstance(error, MissingLedgerError) and not entries and not pinned_dataset(warehouse).exists():
         return AuditReport([], [])  # nothing was ever charged here
     return AuditReport([], [f"ledger: {error}", *(f"released/{name}: no ledger accounts for it" for name in entries)])
@@ -121,9 +127,9 @@ def history(warehouse: Warehouse, instance: dg.DagsterInstance | None) -> Iterat
     if instance is not None or not (warehouse.dagster / "dagster.yaml").exists():
         yield instance
         return
-    from qlog_assets.api.runs import existing_instance
+    from qlog_assets.storage.dagster_home import open_existing
 
-    with existing_instance(warehouse.dagster) as own:
+    with open_existing(warehouse.dagster) as own:
         yield own
 
 
@@ -160,7 +166,7 @@ class ReleaseAudit:
         audit_guarantee(charge, manifest, verdict)
         draw = self._draw(charge, verdict)
         if draw is not None and not verdict.findings:
-            verdict.findings += unlike_draw(path, draw, mechanism(charge.mechanism))
+            verdict.findings += differences_from_draw(path, draw, releasable_mechanism(charge.mechanism))
         followed = self.lineage.follow(charge, draw)
         verdict.findings += followed.findings
         verdict.notes += followed.notes
@@ -243,16 +249,17 @@ def audit_manifest(manifest: dict[str, Any], charge: Charge, ledger: Ledger, ver
 def audit_guarantee(charge: Charge, manifest: dict[str, Any] | None, verdict: ReleaseVerdict) -> None:
     """The guarantee, computed again from the recorded parameters, is what was charged and what the public was told."""
     try:
-        promise = guarantee(charge.mechanism, charge.variant, parameter_model(charge.mechanism)(**charge.parameters))
+        known = mechanism(charge.mechanism)
+        guarantee = known.guarantee(charge.variant, known.parameters(**charge.parameters))
     except QlogError as error:
         verdict.findings.append(f"guarantee: the recorded parameters give none: {error}")
         return
-    if promise.proven is None:
+    if guarantee.proven is None:
         verdict.findings.append("guarantee: none holds for this variant")
         return
-    if promise.proven.epsilon > charge.epsilon or promise.proven.delta > charge.delta:
+    if guarantee.proven.epsilon > charge.epsilon or guarantee.proven.delta > charge.delta:
         verdict.findings.append("guarantee: the charge is less than the recorded parameters cost")
     if manifest is not None:
-        told, proven = manifest["guarantee"], promise.proven.as_json()
+        told, proven = manifest["guarantee"], guarantee.proven.as_json()
         if told["epsilon"] < proven["epsilon"] or told["delta"] < proven["delta"]:
             verdict.findings.append("guarantee: the manifest promises more than the recorded parameters keep")

@@ -8,11 +8,11 @@ from functools import cached_property
 from qlog_assets.door.draws import Draw
 from qlog_assets.errors import ParameterError, QlogError
 from qlog_assets.ledger import Charge, Ledger
-from qlog_assets.mechanisms.mechanism import MechanismEntry
-from qlog_assets.mechanisms.register import mechanism
-from qlog_assets.mechanisms.safelog.stages import view_capped
-from qlog_assets.pipeline.chain import is_of_this_version
+from qlog_assets.mechanisms.inputs import is_of_this_version
+from qlog_assets.mechanisms.mechanism import Mechanism
+from qlog_assets.mechanisms.register import releasable_mechanism
 from qlog_assets.pipeline.landing import landed_files
+from qlog_assets.pipeline.stage import Stage
 from qlog_assets.storage.digests import file_checksum
 from qlog_assets.storage.engine import Engine
 from qlog_assets.storage.partition import PUBLIC_MATERIAL, Partition, WarehouseError
@@ -54,29 +54,30 @@ class Lineage:
         """From a charge to the landing files."""
         found = Followed()
         try:
-            entry = mechanism(charge.mechanism)
+            mechanism = releasable_mechanism(charge.mechanism)
         except ParameterError:
             found.notes.append(
                 f"this version of the software knows no {charge.mechanism}: its inputs were not followed"
             )
             return found
-        partition = self._limited_input(entry, charge, draw, found)
+        partition = self._limited_input(mechanism, charge, draw, found)
         if partition is not None and self._verify(partition, found):
-            self._count_again(entry, partition, found)
+            self._count_again(mechanism, partition, found)
             self._follow_up(partition, found)
         if draw is not None:
-            for asset in entry.inputs[1:]:
+            for asset in (name for name in mechanism.inputs if name != mechanism.limited_stage.name):
                 self._pass(asset, charge.month, draw.release.inputs[asset], found)
-        for asset in entry.public_inputs:
+        for asset in mechanism.public_inputs:
             if asset in charge.inputs:
                 self._public_input(asset, charge.inputs[asset], found)
         return found
 
     def _limited_input(
-        self, entry: MechanismEntry, charge: Charge, draw: Draw | None, found: Followed
+        self, mechanism: Mechanism, charge: Charge, draw: Draw | None, found: Followed
     ) -> Partition | None:
         """The partition whose content the ledger recorded for a release."""
-        asset, wanted = entry.inputs[0], charge.inputs.get(entry.inputs[0])
+        asset = mechanism.limited_stage.name
+        wanted = charge.inputs.get(asset)
         shape = None if draw is None else draw.release.inputs[asset]
         unreadable = None
         for path in sorted((self.warehouse.private / asset / charge.month).glob("*/provenance.json")):
@@ -98,46 +99,47 @@ class Lineage:
         found.notes.append(f"{asset} {why}: its limits cannot be counted again")
         return None
 
-    def _count_again(self, entry: MechanismEntry, partition: Partition, found: Followed) -> None:
+    def _count_again(self, mechanism: Mechanism, partition: Partition, found: Followed) -> None:
         """Count every user's contributions, and digest every row, as the door and the chain did."""
         label = f"{partition.provenance.asset} {partition.provenance.month}"
         with Engine.open(self.warehouse) as engine:
             if is_of_this_version(partition):
                 try:
-                    self._inspect(engine, entry, partition, found)
+                    self._inspect(engine, mechanism, partition, found)
                 except QlogError as error:
                     found.findings.append(f"limits: {label}: {error}")
             else:
                 found.notes.append(f"{label} was made by another version of qlog: its limits are not counted again")
             for table, facts in partition.provenance.tables.items():
-                again = engine.facts(partition.path, partition.files(table), digest="digest_rows")
+                again = engine.facts(partition.path, partition.files(table), digest=True)
                 if (again.content_digest, again.rows) != (facts.content_digest, facts.rows):
                     found.findings.append(f"lineage: {label}: {table} does not hold the rows its provenance says")
 
-    def _inspect(self, engine: Engine, entry: MechanismEntry, partition: Partition, found: Followed) -> None:
+    def _inspect(self, engine: Engine, mechanism: Mechanism, partition: Partition, found: Followed) -> None:
         """The limits, and where the rows come from if they keep them."""
-        result = entry.inspect(engine, partition)
+        stage = mechanism.limited_stage
+        assert stage.inspect is not None
+        result = stage.inspect(engine, partition)
         if result.passed:
-            self._trace(engine, partition, found)
+            self._trace(engine, stage, partition, found)
         else:
             label = f"{partition.provenance.asset} {partition.provenance.month}"
             found.findings.append(f"limits: {label}: {result.reason}")
 
-    def _trace(self, engine: Engine, partition: Partition, found: Followed) -> None:
-        """Look for capped rows that nobody typed or clicked, while the cleaned log is still there."""
+    def _trace(self, engine: Engine, stage: Stage, partition: Partition, found: Followed) -> None:
+        """Look for rows that the cleaned log does not account for, while it is still there."""
         made = partition.provenance
         shape = made.upstream.get("cleaned_log", "")
-        if made.asset != "capped_log" or not (self.warehouse.private / "cleaned_log" / made.month / shape).is_dir():
+        there = (self.warehouse.private / "cleaned_log" / made.month / shape).is_dir()
+        if stage.count_rows_from_nowhere is None or not shape or not there:
             return
         try:
             cleaned = self.warehouse.partition("cleaned_log", made.month, shape)
             cleaned.verify()
         except WarehouseError:
             return  # Following the lineage up says so.
-        view_capped(engine, partition)
-        engine.view("cleaned_log", cleaned.files("log"))
-        if engine.frame("check_capped_origin")["rows_from_nowhere"].any():
-            found.findings.append(f"lineage: capped_log {made.month} holds rows that are not in its cleaned_log")
+        if stage.count_rows_from_nowhere(engine, partition, cleaned):
+            found.findings.append(f"lineage: {made.asset} {made.month} holds rows that are not in its cleaned_log")
 
     def _public_input(self, asset: str, digest: str, found: Followed) -> None:
         """The pool or url list, by its content."""

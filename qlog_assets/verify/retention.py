@@ -12,19 +12,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from qlog_assets.door import door as release
+from qlog_assets.door import door
 from qlog_assets.door.draws import discard_draw
-from qlog_assets.door.preconditions import alone
+from qlog_assets.door.preconditions import lock_month
 from qlog_assets.errors import ParameterError
 from qlog_assets.ledger import Charge, Ledger
-from qlog_assets.mechanisms.register import register
+from qlog_assets.mechanisms.register import releasable
 from qlog_assets.months import Month
-from qlog_assets.pipeline.batches import batches
+from qlog_assets.pipeline.batches import batches, months_of
 from qlog_assets.pipeline.landing import column_map_beside, landed_files
 from qlog_assets.policy import Policy
-from qlog_assets.report.public_zone import damage, release_path
+from qlog_assets.report.public_zone import find_damage, release_path
 from qlog_assets.storage.digests import file_checksum
-from qlog_assets.storage.partition import Partition
 from qlog_assets.storage.private_files import remove_whole
 from qlog_assets.storage.warehouse import Warehouse
 
@@ -56,8 +55,8 @@ def forget_before(
     with ExitStack() as doors:
         older = sorted(month for month in held_months(warehouse, ledger, policy) if month < before)
         for month in older:
-            for name in sorted(register()):
-                doors.enter_context(alone(warehouse, name, month, undone="nothing was forgotten"))
+            for mechanism in releasable():
+                doors.enter_context(lock_month(warehouse, mechanism.name, month, undone="nothing was forgotten"))
         charges = ledger.charges(policy.dataset)
         kept = {str(month): reason for month in older if (reason := reason_to_keep(warehouse, charges, month))}
         months = [month for month in older if month not in kept]
@@ -71,12 +70,12 @@ def forget_before(
                 "files": {file_checksum(file.path): sorted(file.months) for file in files},
             }
             ledger.record("forgotten", policy.dataset, facts)
-            release.on_point("forgetting_recorded")
+            door.on_point("forgetting_recorded")
             forget_private(warehouse, months, [charge for charge in charges if charge.month in months])
         for file in deleted:
             file.path.unlink(missing_ok=True)
             column_map_beside(file.path).unlink(missing_ok=True)
-        release.on_point("landing_forgotten")
+        door.on_point("landing_forgotten")
     return {
         "months": [str(month) for month in months],
         "kept": kept,
@@ -94,10 +93,10 @@ def forget_private(warehouse: Warehouse, months: list[Month], charges: list[Char
     for path in sorted(warehouse.studies.glob("*/study.json")):
         if json.loads(path.read_text(encoding="utf-8")).get("month") in months:
             remove_whole(path.parent)
-    release.on_point("partitions_forgotten")
+    door.on_point("partitions_forgotten")
     for charge in charges:
         discard_draw(warehouse, charge.fingerprint)
-    release.on_point("draws_forgotten")
+    door.on_point("draws_forgotten")
     for batch in batches(warehouse):
         # A batch may span months: what it holds of others stays, and its rejected rows go with the last of them.
         if months_of(batch) <= set(months):
@@ -105,7 +104,7 @@ def forget_private(warehouse: Warehouse, months: list[Month], charges: list[Char
                 remove_whole(batch.path.parent)
         elif months_of(batch) & set(months):
             warehouse.drop_tables(batch, months)
-    release.on_point("batches_forgotten")
+    door.on_point("batches_forgotten")
 
 
 def reason_to_keep(warehouse: Warehouse, charges: list[Charge], month: Month) -> str | None:
@@ -116,7 +115,9 @@ def reason_to_keep(warehouse: Warehouse, charges: list[Charge], month: Month) ->
     for charge in own:
         if charge.state in ("reserved", "drawn"):
             return f"{charge.release_id} is {charge.state} and not published"
-        if charge.state == "published" and (found := damage(release_path(warehouse, charge), charge.manifest_digest)):
+        if charge.state == "published" and (
+            found := find_damage(release_path(warehouse, charge), charge.manifest_digest)
+        ):
             return f"the public files of {charge.release_id} are not whole: {found[0]}"
     return None
 
@@ -157,11 +158,6 @@ def landing_files(
             held = (own - gone) | still_there.get(checksum, set())
             found.append(LandingFile(path, frozenset(own), frozenset(held)))
     return found
-
-
-def months_of(batch: Partition) -> set[str]:
-    """The months of which a batch holds rows."""
-    return set(batch.provenance.tables) - {"rejected"}
 
 
 def as_month(text: str) -> Month | None:

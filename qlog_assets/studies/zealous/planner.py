@@ -17,11 +17,11 @@ import numpy as np
 from qlog_assets.mechanisms.zealous import noise as zealous
 from qlog_assets.mechanisms.zealous.parameters import ZealousParameters
 from qlog_assets.months import Month
-from qlog_assets.pipeline.inspection import view_searches
+from qlog_assets.pipeline.cleaned_log import view_searches
 from qlog_assets.privacy.randomness import SeededRandom
 from qlog_assets.storage.engine import Engine
 from qlog_assets.studies.measures import frequent
-from qlog_assets.studies.zealous import METHODS, chosen_rows, read_items
+from qlog_assets.studies.zealous.comparison import METHODS, chosen_rows, read_items
 from qlog_assets.synthetic import write_log
 
 ITEMS_PER_USER = (5, 20, 50, 200)

@@ -1,0 +1,69 @@
+"""What several commands take: mechanisms by name, months, settings, and the warehouse they work on."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from qlog_assets.errors import QlogError
+from qlog_assets.mechanisms.names import folder_names
+
+if TYPE_CHECKING:
+    from qlog_assets.months import Month
+    from qlog_assets.policy import Policy
+    from qlog_assets.storage.warehouse import Warehouse
+
+Sets = Annotated[
+    list[str] | None,
+    typer.Option("--set", help="key=value; a parameter by its name, others as section.key; none = off"),
+]
+Months = Annotated[
+    list[str], typer.Option("--month", help="YYYY-MM; repeat for several months, which run side by side")
+]
+
+
+def name_argument(having: str, *further: str) -> Any:
+    """A mechanism by name: listed in the help and completed by the shell, from the folders there are."""
+    names = (*folder_names(having), *further)
+    return typer.Argument(help=f"{', '.join(names[:-1])} or {names[-1]}", autocompletion=lambda: list(names))
+
+
+Released = Annotated[str, name_argument("stages.py")]
+Simulated = Annotated[str, name_argument("draw.py")]
+Known = Annotated[str, name_argument("mechanism.py")]
+Attacked = Annotated[str, name_argument("attacks.py", "noise", "all")]
+
+
+def opened(settings: dict[str, str] | None = None) -> tuple[Warehouse, Policy]:
+    """The warehouse of QLOG_HOME and its policy with what the command line changes."""
+    from qlog_assets.policy import Policy
+    from qlog_assets.settings import Settings
+    from qlog_assets.storage.warehouse import Warehouse
+
+    warehouse = Warehouse(Settings.from_environment())
+    return warehouse, Policy.load(warehouse.settings.policy_file).with_settings(settings or {})
+
+
+def parse_settings(assignments: list[str] | None) -> dict[str, str]:
+    """The `key=value` words of --set."""
+    values = {}
+    for assignment in assignments or []:
+        key, sign, value = assignment.partition("=")
+        if not sign or not key.strip():
+            raise QlogError(f"--set {assignment!r}: write it as key=value")
+        values[key.strip()] = value.strip()
+    return values
+
+
+def parsed(assignments: list[str] | None, mechanism: str) -> dict[str, str]:
+    """The same by full name: a bare key is a parameter of the mechanism."""
+    from qlog_assets.policy import qualify_names
+
+    return qualify_names(parse_settings(assignments), mechanism)
+
+
+def parse_month(text: str) -> Month:
+    from qlog_assets.months import Month
+
+    return Month(text)

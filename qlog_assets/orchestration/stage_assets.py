@@ -1,0 +1,56 @@
+"""An asset and a check for every stage, whosever it is. Glue over `pipeline.stage`."""
+
+# No `from __future__ import annotations`: Dagster reads the annotations of asset functions as they are.
+
+import time
+from typing import Any
+
+import dagster as dg
+
+from qlog_assets.checks.memory import Inspection
+from qlog_assets.orchestration.metadata import OWNERS, materialized, to_check_result
+from qlog_assets.orchestration.resources import PolicyResource, WarehouseResource, month_of
+from qlog_assets.pipeline.stage import Stage, Work
+
+Definition = dg.AssetsDefinition | dg.AssetChecksDefinition
+
+
+def stage_assets(
+    months: dg.PartitionsDefinition, stage: Stage, group: str, section: str | None = None
+) -> list[Definition]:
+    """The asset of a stage and, where it is inspected, its blocking check. `section` names the policy's section."""
+
+    @dg.asset(
+        name=stage.name,
+        group_name=group,
+        partitions_def=months,
+        deps=list(stage.reads),
+        kinds={"duckdb", "sql", "parquet"},
+        owners=OWNERS,
+        code_version=stage.code_version,
+        description=stage.description,
+    )
+    def made(
+        context: dg.AssetExecutionContext, warehouse: WarehouseResource, policy: PolicyResource
+    ) -> dg.MaterializeResult[Any]:
+        started, chosen = time.monotonic(), policy.chosen()
+        parameters = None if section is None else chosen.section(section)
+        with warehouse.engine() as engine:
+            work = Work(warehouse.open(), engine, month_of(context), parameters, chosen.lists, context.run_id)
+            partition, fresh = stage.make_current_month(work)
+        return materialized(partition, started, fresh)
+
+    if stage.inspect is None:
+        return [made]
+    return [made, month_check(stage.name, stage.check, stage.inspect)]
+
+
+def month_check(asset: str, name: str, inspect: Inspection) -> dg.AssetChecksDefinition:
+    """A blocking check that looks at the current partition of a month through its suite."""
+
+    @dg.asset_check(asset=asset, blocking=True, name=name, description=inspect.__doc__)
+    def check(context: dg.AssetCheckExecutionContext, warehouse: WarehouseResource) -> dg.AssetCheckResult:
+        with warehouse.engine() as engine:
+            return to_check_result(inspect(engine, warehouse.open().current(asset, month_of(context))))
+
+    return check

@@ -1,0 +1,61 @@
+"""An asset per study: its tables, text and pictures, private, in the same catalogue as the releases."""
+
+# No `from __future__ import annotations`: Dagster reads the annotations of asset functions as they are.
+
+import time
+from typing import Any
+
+import dagster as dg
+from pydantic import Field
+
+from qlog_assets.orchestration.metadata import OWNERS, study_metadata
+from qlog_assets.orchestration.resources import PolicyResource, WarehouseResource, month_of
+from qlog_assets.studies.study import Study, StudyWork, run_study
+
+PROGRESS = "progress "
+"""How the log message begins that says how far a study is: the command line shows it as a bar."""
+
+
+class StudyConfig(dg.Config):
+    """What a run changes of a study's settings, as text, such as `seed: "2"`."""
+
+    settings: dict[str, str] = Field(default={}, description="The study's settings, as the command line's --set")
+
+
+def study_asset(months: dg.PartitionsDefinition, study: Study) -> dg.AssetsDefinition:
+    """The asset of a study, per month where the study is of one."""
+
+    @dg.asset(
+        name=f"study_{study.name}",
+        group_name="studies",
+        partitions_def=months if study.per_month else None,
+        deps=["raw_log"] if study.per_month else [],
+        kinds={"numpy", "csv"},
+        owners=OWNERS,
+        code_version=str(study.version),
+        description=f"{study.title}. {study.question} Private, seeded, never charged.",
+    )
+    def studied(
+        context: dg.AssetExecutionContext,
+        config: StudyConfig,
+        warehouse: WarehouseResource,
+        policy: PolicyResource,
+    ) -> dg.MaterializeResult[Any]:
+        started = time.monotonic()
+
+        def progress(done: int, of: int, step: str) -> None:
+            context.log.info(f"{PROGRESS}{done}/{of} {step}")
+
+        with warehouse.engine() as engine:
+            work = StudyWork(
+                warehouse.open(),
+                engine,
+                policy.chosen(),
+                study.settings(**config.settings),
+                month_of(context) if study.per_month else None,
+                context.run_id,
+            )
+            facts = run_study(study, work, progress)
+        return dg.MaterializeResult(metadata=study_metadata(facts, started))
+
+    return studied

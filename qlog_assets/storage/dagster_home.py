@@ -1,0 +1,69 @@
+"""DAGSTER_HOME inside a warehouse: its settings file, and opening the instance that lies there.
+
+The history of runs is Dagster's own, in Dagster's own files. A dagster.yaml that an operator wrote, for example to
+keep the history in PostgreSQL, is left alone.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from qlog_assets.storage.warehouse import Warehouse
+
+if TYPE_CHECKING:
+    import dagster as dg
+
+SETTINGS = "dagster.yaml"
+DAGSTER_YAML = """\
+# Written by qlog: nothing leaves this machine, no sign-up window covers the UI, and what a library may print of the log
+# while a step runs is not kept. Delete this line to keep your own changes: qlog then leaves the file alone.
+telemetry:
+  enabled: false
+nux:
+  enabled: false
+compute_logs:
+  module: dagster._core.storage.noop_compute_log_manager
+  class: NoOpComputeLogManager
+"""
+OURS = "# Written by qlog"
+"""How a dagster.yaml begins that nobody made their own: it follows this version."""
+
+
+def prepare_home(warehouse: Warehouse) -> None:
+    """Make the warehouse's DAGSTER_HOME, where the UI looks, and point this process at it."""
+    warehouse.make()
+    settings = warehouse.dagster / SETTINGS
+    if is_outdated(settings):
+        settings.write_text(DAGSTER_YAML, encoding="utf-8")
+    os.environ["DAGSTER_HOME"] = str(warehouse.dagster)
+    os.environ["QLOG_HOME"] = str(warehouse.home)
+    # Great Expectations asks at import; it must not find out by sending something.
+    os.environ["GX_ANALYTICS_ENABLED"] = "false"
+
+
+def is_outdated(settings: Path) -> bool:
+    """Whether a settings file is missing, or one that an earlier version wrote."""
+    written = settings.read_text(encoding="utf-8") if settings.exists() else OURS
+    return written.startswith(OURS) and written != DAGSTER_YAML
+
+
+@contextmanager
+def open_existing(directory: Path) -> Iterator[dg.DagsterInstance]:
+    """The instance that lies in a directory, whichever one this process is pointed at. Its settings stay as they are."""
+    import dagster as dg
+
+    if not is_outdated(directory / SETTINGS):
+        with dg.DagsterInstance.from_config(str(directory)) as instance:
+            yield instance
+        return
+    # Settings of an earlier version may name a storage class that is gone; the files are Dagster's own all the same.
+    with tempfile.TemporaryDirectory(prefix="qlog-dagster-") as folder:
+        history = f"storage:\n  sqlite:\n    base_dir: {directory}\n"
+        (Path(folder) / SETTINGS).write_text(DAGSTER_YAML + history, encoding="utf-8")
+        with dg.DagsterInstance.from_config(folder) as instance:
+            yield instance

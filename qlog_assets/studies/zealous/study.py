@@ -1,0 +1,87 @@
+"""The study `zealous`: what the register finds."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from qlog_assets.mechanisms.zealous.parameters import ZealousParameters
+from qlog_assets.pipeline.cleaned_log import CLEANED_LOG, view_cleaned
+from qlog_assets.pipeline.stage import Work
+from qlog_assets.storage.partition import Partition
+from qlog_assets.studies.study import Step, Study, StudyWork, Tables
+from qlog_assets.studies.zealous import plots
+from qlog_assets.studies.zealous.comparison import StudySettings, attack, measure_kind
+
+QUESTION = (
+    "At one (ε, δ), which method tells the frequent items of a month best: k-anonymity, ZEALOUS as its paper prints it, "
+    "or what can be released? Baselines have no (ε, δ) at all; they are the comparison people ask for."
+)
+
+
+def cleaned_month(work: StudyWork) -> Partition:
+    """The month's cleaned log, made beside what releases are made from."""
+    assert work.month is not None
+    made_by = Work(work.warehouse, work.engine, work.month, run_id=work.run_id, make_current=False)
+    return CLEANED_LOG.make(made_by, {"raw_log": work.warehouse.current("raw_log", work.month)})[0]
+
+
+def steps(work: StudyWork) -> Sequence[Step]:
+    chosen = ZealousParameters(
+        **{name: getattr(work.policy.section("zealous"), name) for name in ZealousParameters.model_fields}
+    )
+
+    def measure(kind: str) -> Step:
+        def measured(at: StudyWork) -> Tables:
+            view_cleaned(at.engine, cleaned_month(at))
+            return measure_kind(at.engine, kind, chosen, at.settings)
+
+        return Step(kind, measured)
+
+    return [
+        *(measure(kind) for kind in chosen.kinds),
+        Step("attack", lambda at: {"attack": list(attack(chosen, at.settings))}),
+    ]
+
+
+def pictures(tables: Tables) -> dict[str, bytes]:
+    return {
+        "frequent_items.png": plots.frequent_items(tables["frequent_items"]),
+        "applications.png": plots.applications(tables["caching"], tables["substitution"]),
+    }
+
+
+def words(tables: Tables, settings: StudySettings) -> str:
+    """Which method released most of the frequent items, by kind, and what k - 1 fake accounts learn."""
+    sentences = []
+    for kind in dict.fromkeys(row["kind"] for row in tables["frequent_items"]):
+        private = [row for row in tables["frequent_items"] if row["kind"] == kind and row["m"] is not None]
+        best = max(private, key=lambda row: row["recall"])
+        sentences.append(
+            f"Of the frequent {kind} (at least {settings.frequent} users), {best['method']} with m = {best['m']} "
+            f"prints most: {100 * best['recall']:.0f} %."
+        )
+    broken = [row for row in tables["attack"] if row["method"].startswith("k-anonymity")]
+    told = sum(row["with_victim"] != row["without"] for row in broken)
+    sentences.append(f"{told} of {len(broken)} baselines tell k - 1 fake accounts whether one more user typed a query.")
+    return " ".join(sentences)
+
+
+STUDY = Study(
+    name="zealous",
+    title="ZEALOUS beside its paper and k-anonymity",
+    question=QUESTION,
+    settings=StudySettings,
+    steps=steps,
+    mechanism="zealous",
+    columns={
+        "frequent_items": (
+            "kind", "method", "m", "released", "inaccuracy", "precision", "recall", "impressions_share", "count_error",
+        ),
+        "caching": ("method", "m", "hit_rate", "best"),
+        "substitution": ("method", "m", "coverage", "precision", "average_precision", "ndcg"),
+        "attack": ("method", "accounts", "with_victim", "without"),
+    },
+    pictures=pictures,
+    words=words,
+    reads=lambda work: {"raw_log": work.warehouse.current("raw_log", str(work.month)).provenance.shape},
+)  # fmt: skip
