@@ -65,11 +65,9 @@ def list_assets(name: str) -> list[Definition]:
         )
 
     @dg.asset_check(asset=name, blocking=True, name="texts_once")
-    def texts_once(
-        context: dg.AssetCheckExecutionContext, warehouse: WarehouseResource, policy: PolicyResource
-    ) -> dg.AssetCheckResult:
+    def texts_once(warehouse: WarehouseResource, policy: PolicyResource) -> dg.AssetCheckResult:
         """The list holds texts, each once, numbered without gaps."""
-        found = build_public_list(name, warehouse.open(), policy.chosen().lists, run_id=context.run_id)
+        found = build_public_list(name, warehouse.open(), policy.chosen().lists)
         if found is None:
             return dg.AssetCheckResult(passed=True, description="the policy names no such list")
         with warehouse.engine() as engine:

@@ -56,6 +56,9 @@ def words(tables: Tables, settings: StudySettings) -> str:
     for kind in dict.fromkeys(row["kind"] for row in tables["frequent_items"]):
         private = [row for row in tables["frequent_items"] if row["kind"] == kind and row["m"] is not None]
         best = max(private, key=lambda row: row["recall"])
+        if best["recall"] == 0:
+            sentences.append(f"No method with an (ε, δ) prints any frequent {kind} of this month.")
+            continue
         sentences.append(
             f"Of the frequent {kind} (at least {settings.frequent} users), {best['method']} with m = {best['m']} "
             f"prints most: {100 * best['recall']:.0f} %."
