@@ -62,8 +62,8 @@ $(PEERS)/.installed: benchmarks/requirements-peers.txt
 	@touch $@
 
 docs: $(VENV)/.installed ## Write the generated pages
-	$(BIN)/python -m qlog_assets.report.guarantees_page
-	$(BIN)/python -m qlog_assets.report.policy_page
+	$(BIN)/python -m tools.guarantees_page
+	$(BIN)/python -m tools.policy_page
 
 pins: $(VENV)/.installed-dev ## Write the requirement files from what is installed
 	$(BIN)/python tools/pins.py

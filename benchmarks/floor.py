@@ -56,6 +56,7 @@ def run_floor(
 
 def main() -> None:
     from qlog_assets.pipeline.chain import SESSION_GAP_MINUTES
+
     from qlog_assets.policy import Policy
     from qlog_assets.settings import Settings
     from qlog_assets.storage.engine import Engine

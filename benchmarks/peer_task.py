@@ -44,10 +44,10 @@ COLUMNS = 'user = "user"\nquery = "query"\ntime = "time"\n'
 def prepare(rows: int, users: int) -> None:
     """Write the log as the peers take it and as we do, ingest ours and clean it: where both of our runs start."""
     import duckdb
+    from qlog_assets.pipeline.chain import Chain
 
     from benchmarks.peer_log import peer_log
     from qlog_assets.api.operations import ingest_files
-    from qlog_assets.pipeline.chain import Chain
     from qlog_assets.storage.engine import Engine
 
     warehouse = _warehouse().make()
@@ -127,7 +127,7 @@ def rows_of(warehouse: Warehouse) -> dict[str, int]:
 def release_from_cleaned(warehouse: Warehouse) -> None:
     """Materialize what comes after the cleaned log, as "materialize" on those assets in the UI would.
 
-    Clicks and transitions are switched off in the task, so nobody asks for their tables.
+    Clicks and transitions are read_none off in the task, so nobody asks for their tables.
     """
     import dagster as dg
 

@@ -76,7 +76,7 @@ WEIGHTED = ("weighted_gaussian", "sips")
 
 
 def sound_threshold() -> int:
-    from qlog_assets.mechanisms.guarantees import guarantee
+    from qlog_assets.mechanisms.register import guarantee
     from qlog_assets.mechanisms.zealous.parameters import ZealousParameters
 
     chosen = ZealousParameters(items_per_user=SMALL, kinds=("queries",), epsilon=EPSILON, delta=DELTA)

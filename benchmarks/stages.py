@@ -20,10 +20,10 @@ class Stage:
 
 def stages(home: Path) -> list[Stage]:
     """Every step that was run in a warehouse, in order."""
-    from qlog_assets.api.runs import existing_instance
+    from qlog_assets.api.runs import open_existing
 
     found = []
-    with existing_instance(home / "dagster") as instance:
+    with open_existing(home / "dagster") as instance:
         for run in instance.get_runs():
             partition = run.tags.get("dagster/partition", "")
             for step in instance.get_run_step_stats(run.run_id):

@@ -110,7 +110,7 @@ def test_an_installed_wheel_makes_and_releases_a_log_in_an_empty_directory(insta
 
 @pytest.mark.slow
 def test_the_wheel_is_what_runs_and_not_the_checkout(installed: Path, tmp_path: Path) -> None:
-    code = "import qlog_assets, qlog_assets.resources as r; print(qlog_assets.__file__); print(r.resource_dir('sql'))"
+    code = "import qlog_assets, qlog_assets.resources as r; print(qlog_assets.__file__); print(r.shipped_file('sql'))"
     done = subprocess.run(
         [str(installed / "python"), "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True
     )

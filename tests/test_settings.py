@@ -9,7 +9,7 @@ import pytest
 
 from qlog_assets.errors import ParameterError, QlogError
 from qlog_assets.months import Month
-from qlog_assets.policy import Policy, qualified
+from qlog_assets.policy import Policy, qualify_names
 from qlog_assets.settings import CHECKOUT, Settings
 
 
@@ -32,14 +32,18 @@ def test_without_a_file_the_policy_is_the_default(tmp_path: Path) -> None:
 
 def test_decimals_of_the_file_are_read_as_written_and_not_as_doubles(load) -> None:
     policy = load("[safelog]\nselection_scale = 0.1\ndelta = 1e-7\n[budget]\nepsilon = 2.30\n")
-    assert policy.safelog.selection_scale == Fraction(1, 10)
-    assert policy.safelog.delta == Fraction(1, 10**7)
+    assert policy.section("safelog").selection_scale == Fraction(1, 10)
+    assert policy.section("safelog").delta == Fraction(1, 10**7)
     assert policy.budget.epsilon == Fraction(23, 10)
 
 
 def test_the_word_none_in_the_file_switches_an_optional_part_off(load) -> None:
     policy = load('last = "none"\n[safelog]\ntransition_scale = "none"\nclick_scale = "None"\n')
-    assert policy.safelog.transition_scale is None and policy.safelog.click_scale is None and policy.last is None
+    assert (
+        policy.section("safelog").transition_scale is None
+        and policy.section("safelog").click_scale is None
+        and policy.last is None
+    )
     with pytest.raises(QlogError, match="threshold"):
         load('[safelog]\nthreshold = "none"\n')
 
@@ -103,11 +107,11 @@ def test_settings_are_checked_like_the_file() -> None:
 
 
 def test_a_bare_key_belongs_to_the_mechanism_at_hand_and_is_refused_where_it_could_mean_two() -> None:
-    assert qualified({"delta": "0"}, "zealous") == {"zealous.delta": "0"}
-    assert qualified({"queries_per_user": "3"}) == {"safelog.queries_per_user": "3"}
-    assert qualified({"last": "2006-05"}, "safelog") == {"last": "2006-05"}
+    assert qualify_names({"delta": "0"}, "zealous") == {"zealous.delta": "0"}
+    assert qualify_names({"queries_per_user": "3"}) == {"safelog.queries_per_user": "3"}
+    assert qualify_names({"last": "2006-05"}, "safelog") == {"last": "2006-05"}
     with pytest.raises(ParameterError, match=r"safelog\.delta or zealous\.delta"):
-        qualified({"delta": "0"})
+        qualify_names({"delta": "0"})
 
 
 def test_every_setting_can_be_written_down_and_read_back() -> None:

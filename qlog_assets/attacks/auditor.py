@@ -1,6 +1,6 @@
 """The auditor: tries to catch a mechanism breaking its claim, on two neighbouring logs. Holds tests, not mechanisms.
 
-Three tests, because none sees everything (PRIVACY 1.7):
+Three tests, because none sees everything (specification 1.7):
 
 * `audit_ratio` bounds ε from below by Clopper–Pearson. It fails a claim only when the bound exceeds it, and can never
   show more than its blindness limit (about ln(n/15) at the default false-alarm rate, ln(n/7) at one of 0.4 %): a claim

@@ -2,33 +2,34 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from qlog_assets.cli.arguments import opened, parse_month
 from qlog_assets.cli.output import Json, console, show, show_table
 from qlog_assets.errors import QlogError
-from qlog_assets.ledger import Ledger
-from qlog_assets.ledger.budget import readable
-from qlog_assets.months import Month
-from qlog_assets.policy import Policy
-from qlog_assets.privacy.parameters import exact
-from qlog_assets.settings import Settings
-from qlog_assets.storage.warehouse import Warehouse
+
+if TYPE_CHECKING:
+    from qlog_assets.ledger import Ledger
+    from qlog_assets.policy import Policy
+    from qlog_assets.storage.warehouse import Warehouse
 
 ledger_app = typer.Typer(invoke_without_command=True, help="What was spent, what is reserved, what is left.")
 
 
-def opened() -> tuple[Warehouse, Policy, Ledger]:
-    warehouse = Warehouse(Settings.from_environment()).make()
-    return warehouse, Policy.load(warehouse.settings.policy_file), Ledger.open(warehouse.ledger_url)
+def open_ledger() -> tuple[Warehouse, Policy, Ledger]:
+    from qlog_assets.ledger import Ledger
+
+    warehouse, policy = opened()
+    return warehouse, policy, Ledger.open(warehouse.make().ledger_url)
 
 
 def open_account() -> tuple[Warehouse, Policy, Ledger]:
     """The same, with an account for the policy's data set."""
     from qlog_assets.door.door import Door
 
-    warehouse, policy, ledger = opened()
+    warehouse, policy, ledger = open_ledger()
     Door(warehouse, policy, ledger).open_account()
     return warehouse, policy, ledger
 
@@ -96,6 +97,9 @@ def set_budget(
     as_json: Json = False,
 ) -> None:
     """Change the budget, for a recorded reason; never below what is spent."""
+    from qlog_assets.ledger.budget import readable
+    from qlog_assets.privacy.parameters import exact
+
     _, policy, ledger = open_account()
     try:
         asked = exact(epsilon), exact(delta)
@@ -116,7 +120,7 @@ def abandon(
     """Give a reservation back. Only if no draw was ever stored for it."""
     from qlog_assets.door.door import Door
 
-    warehouse, policy, ledger = opened()
+    warehouse, policy, ledger = open_ledger()
     charge = Door(warehouse, policy, ledger).abandon(release_id, reason)
     facts = {"release_id": charge.release_id, "state": charge.state}
     show(facts, as_json, lambda _: console.print(f"{charge.release_id} is abandoned; its charge was given back"))
@@ -133,9 +137,8 @@ def register(app: typer.Typer) -> None:
         """Verify releases against ledger, files, inputs and Dagster's history. Exit code 1 on any finding."""
         from qlog_assets.verify.audit import audit_warehouse
 
-        warehouse = Warehouse(Settings.from_environment())
-        dataset = Policy.load(warehouse.settings.policy_file).dataset
-        report = audit_warehouse(warehouse, dataset, releases or [])
+        warehouse, policy = opened()
+        report = audit_warehouse(warehouse, policy.dataset, releases or [])
         show(report.as_json(), as_json, audit_lines)
         if not report.ok:
             raise typer.Exit(1)
@@ -149,7 +152,7 @@ def register(app: typer.Typer) -> None:
         """Remove a release's files. Its charge stays, and a tombstone says what was there."""
         from qlog_assets.door.door import Door
 
-        warehouse, policy, ledger = opened()
+        warehouse, policy, ledger = open_ledger()
         charge = Door(warehouse, policy, ledger).withdraw(release_id, reason)
         facts = {"release_id": charge.release_id, "state": charge.state}
         show(facts, as_json, lambda _: console.print(f"{charge.release_id} is withdrawn; its charge stays"))
@@ -164,7 +167,7 @@ def register(app: typer.Typer) -> None:
         from qlog_assets.verify.retention import forget_before
 
         warehouse, policy, ledger = open_account()
-        show(forget_before(warehouse, policy, ledger, Month(before), landing), as_json, forget_lines)
+        show(forget_before(warehouse, policy, ledger, parse_month(before), landing), as_json, forget_lines)
 
 
 def audit_lines(facts: dict[str, Any]) -> None:

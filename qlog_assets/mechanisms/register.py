@@ -27,7 +27,7 @@ _ADDED: dict[str, Mechanism] = {}
 
 def names() -> tuple[str, ...]:
     """The names of all mechanisms."""
-    return tuple(sorted((*folder_names(), *_ADDED)))
+    return tuple(sorted({*folder_names(), *_ADDED}))
 
 
 def mechanism(name: str) -> Mechanism:

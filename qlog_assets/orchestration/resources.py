@@ -13,7 +13,6 @@ from dagster_duckdb import DuckDBResource
 from duckdb import DuckDBPyConnection
 from pydantic import Field, PrivateAttr, create_model
 
-from qlog_assets import __version__
 from qlog_assets.ledger import Ledger
 from qlog_assets.months import Month
 from qlog_assets.policy import Policy
@@ -21,6 +20,7 @@ from qlog_assets.privacy.parameters import Parameters, decimal_text
 from qlog_assets.settings import Settings
 from qlog_assets.storage.engine import Engine, open_database
 from qlog_assets.storage.warehouse import Warehouse
+from qlog_assets.version import VERSION
 
 BATCHES = dg.DynamicPartitionsDefinition(name="ingest_batches")
 """One partition per landing file, named for the file and its content."""
@@ -118,7 +118,7 @@ class WarehouseResource(dg.ConfigurableResource[Warehouse]):
         self._close_database()
 
     def ledger(self, run_id: str | None = None) -> Ledger:
-        return Ledger.open(self.open().ledger_url, run_id=run_id, code_version=__version__)
+        return Ledger.open(self.open().ledger_url, run_id=run_id, code_version=VERSION)
 
 
 def month_of(context: dg.AssetExecutionContext | dg.AssetCheckExecutionContext) -> Month:

@@ -1,6 +1,6 @@
 """Noise on domains too large to build: the cells nobody holds whose noise reaches a threshold, drawn directly.
 
-Belongs here: the draw of PRIVACY 7 and the numbering of ordered pairs. Cells are numbers in [0, domain_size); what a
+Belongs here: the draw of specification 7 and the numbering of ordered pairs. Cells are numbers in [0, domain_size); what a
 cell stands for (a pool query, a pair of released queries) is the caller's. Support cells, those with users, get
 ordinary noise in `histogram`; the two are merged and sorted there, so that order does not tell them apart.
 """

@@ -136,7 +136,7 @@ def _largest_belief(epsilon: float) -> float:
 
 
 def _doubled_delta(guarantee: Mapping[str, Any]) -> float:
-    """δ for two identifiers: group privacy gives them (2ε, 2·e^ε·δ), PRIVACY 1.6."""
+    """δ for two identifiers: group privacy gives them (2ε, 2·e^ε·δ), specification 1.6."""
     return min(1.0, 2 * math.exp(min(guarantee["epsilon"], LARGEST_EXPONENT)) * guarantee["delta"])
 
 

@@ -17,12 +17,12 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from qlog_assets import __version__
 from qlog_assets.errors import QlogError
 from qlog_assets.privacy.guarantee import Guarantee
 from qlog_assets.privacy.parameters import decimal_text
 from qlog_assets.report.tables import PublishedFile, TableLayout, describe_file
 from qlog_assets.storage.digests import canonical_json
+from qlog_assets.version import VERSION
 
 MANIFEST_VERSION = 1
 MANIFEST_NAME = "manifest.json"
@@ -142,7 +142,7 @@ def verify_files(manifest: Mapping[str, Any], directory: Path) -> list[str]:
 def software_versions() -> dict[str, str]:
     """What made the release: this package, Python, and the libraries that draw and write."""
     return {
-        "qlog": __version__,
+        "qlog": VERSION,
         "python": platform.python_version(),
         **{package: metadata.version(package) for package in SOFTWARE},
     }

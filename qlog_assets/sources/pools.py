@@ -2,7 +2,7 @@
 
 A pool is a file with stated provenance, or releases of earlier months. The loader refuses a file that lies in the raw
 log's zones or declares itself to come from the log. It cannot know more than that: whoever names a file as a pool
-states that it was made without the log (PRIVACY 2.3 G3). Which releases may serve is the ledger's knowledge.
+states that it was made without the log (specification 2.3 G3). Which releases may serve is the ledger's knowledge.
 
 A loaded pool is a Parquet file of distinct normalised queries in a fixed order with dense ids, beside a JSON file that
 says where they come from. Both are named by the digest of what made them, so that loading again costs nothing. What a
@@ -44,7 +44,7 @@ from qlog_assets.storage.scratch import temporary_directory
 LOADER_VERSION = 2
 """Raise it when the same file would give another pool, or other facts about it."""
 PUBLIC_SEED = "qlog pool 1"
-"""Sampling is not a secret: the pool it leaves is published with the release (PRIVACY 2.3 G3 b)."""
+"""Sampling is not a secret: the pool it leaves is published with the release (specification 2.3 G3 b)."""
 LONGEST_QUERY = 4096
 
 Kind = Literal["default", "ngram_file", "coca_file", "query_list", "releases"]

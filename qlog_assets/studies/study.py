@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from qlog_assets import __version__
 from qlog_assets.errors import QlogError
 from qlog_assets.months import Month
 from qlog_assets.policy import Policy
@@ -24,6 +23,7 @@ from qlog_assets.storage.engine import Engine
 from qlog_assets.storage.private_files import seal, write_private
 from qlog_assets.storage.scratch import hold_lock, make_private
 from qlog_assets.storage.warehouse import Warehouse
+from qlog_assets.version import VERSION
 
 Row = dict[str, Any]
 Tables = dict[str, list[Row]]
@@ -122,7 +122,7 @@ def _describe(study: Study, work: StudyWork) -> dict[str, Any]:
     return {
         "study": study.name,
         "version": study.version,
-        "qlog": __version__,
+        "qlog": VERSION,
         "month": None if work.month is None else str(work.month),
         "settings": work.settings.as_public(),
         "mechanism": study.mechanism,

@@ -7,9 +7,8 @@ from collections.abc import Callable
 from functools import cache
 
 import pytest
-
 from qlog_assets.attacks.auditor import AuditResult
-from qlog_assets.mechanisms.attacking import run
+from qlog_assets.mechanisms.register import cases
 from qlog_assets.privacy.randomness import SeededRandom
 
 Finding = Callable[[str], AuditResult]
@@ -19,6 +18,6 @@ Finding = Callable[[str], AuditResult]
 def finding() -> Finding:
     @cache
     def examined(name: str) -> AuditResult:
-        return run(name, SeededRandom(zlib.crc32(name.encode())))
+        return cases()[name].run(SeededRandom(zlib.crc32(name.encode())))
 
     return examined

@@ -1,4 +1,4 @@
-"""Every unsound variant is caught and every sound one is left alone: A1 to A10 of PRIVACY 1.8, and ZEALOUS' own.
+"""Every unsound variant is caught and every sound one is left alone: A1 to A10 of the specification, 1.8, and ZEALOUS' own.
 
 Seeded, so a failure is a change of code. With other seeds a sound case fails with probability at most one in a million;
 an unsound one passes with less than that (all are far beyond their claim).
@@ -12,8 +12,10 @@ import pytest
 
 from qlog_assets.attacks.auditor import AuditResult
 from qlog_assets.errors import ParameterError
-from qlog_assets.mechanisms.attacking import AUDITS, MECHANISMS, run, run_audits
+from qlog_assets.mechanisms.register import cases, run_attacks
 from qlog_assets.privacy.randomness import SecureRandom, SeededRandom
+
+AUDITS = cases()
 
 
 @pytest.mark.parametrize("name", AUDITS)
@@ -34,7 +36,7 @@ def test_every_case_says_how_near_its_claim_it_comes() -> None:
 
 
 def test_a_claim_is_never_beyond_what_its_audit_can_see(finding: Callable[[str], AuditResult]) -> None:
-    """PRIVACY 1.7: a ratio test is blind above ln(n/15); a pass there would mean nothing."""
+    """Specification 1.7: a ratio test is blind above ln(n/15); a pass there would mean nothing."""
     blind = [
         name for name in AUDITS if finding(name).test == "ratio" and finding(name).limit <= finding(name).claim.epsilon
     ]
@@ -43,20 +45,19 @@ def test_a_claim_is_never_beyond_what_its_audit_can_see(finding: Callable[[str],
 
 def test_float_noise_is_audited_even_when_the_source_is_the_secure_one() -> None:
     """Float noise refuses a secure source; the case makes a seeded one with a secret seed of it."""
-    assert run("Z1 as printed, without the second threshold", SecureRandom()).verdict == "fail"
+    assert AUDITS["Z1 as printed, without the second threshold"].run(SecureRandom()).verdict == "fail"
 
 
 def test_audits_are_chosen_by_mechanism_and_repeat_with_their_seed() -> None:
-    assert set(MECHANISMS) == {"safelog", "zealous", "sessions", "crowd", "sanitized", "noise"}
-    results = run_audits("sessions", seed=3)
+    attacked = {case.mechanism for case in AUDITS.values()}
+    assert attacked == {"safelog", "zealous", "sessions", "crowd", "sanitized", "noise"}
+    results = run_attacks("sessions", seed=3)
     assert {result.audit for result in results} == {"A4", "A5"}
     assert all(result.as_expected for result in results)
     first = results[0]
-    assert run(f"{first.audit} {first.variant}", SeededRandom(3)) == first
+    assert AUDITS[f"{first.audit} {first.variant}"].run(SeededRandom(3)) == first
 
 
-def test_an_unknown_mechanism_or_audit_is_named_in_one_line() -> None:
+def test_an_unknown_mechanism_is_named_in_one_line() -> None:
     with pytest.raises(ParameterError, match="no audits for 'safelogg'"):
-        run_audits("safelogg")
-    with pytest.raises(ParameterError, match="no audit called 'A11'"):
-        run("A11", SeededRandom(1))
+        run_attacks("safelogg")

@@ -76,7 +76,7 @@ def test_a_whole_plan_is_measured(tmp_path: Path) -> None:
     run_plan(plan, tmp_path, lambda step: None, lambda known: kept.append(json.dumps(known)))
     facts = json.loads(kept[-1])
     (measured,) = facts["sizes"]
-    assert {"rejected_log", "cleaned_log", "capped_log", "selected"} <= set(measured["stages"]["cold"])
+    assert {"landing_batch", "cleaned_log", "capped_log", "selected"} <= set(measured["stages"]["cold"])
     assert measured["cold"]["answer"]["rows"].keys() == {"2006-03", "2006-04", "2006-05"}
     assert set(measured["warm"]["answer"]["rows"]) == set(measured["cold"]["answer"]["rows"])
     for run in ("floor", "cold", "warm"):

@@ -6,13 +6,13 @@ from pathlib import Path
 
 import duckdb
 import pytest
+from qlog_assets.pipeline.chain import SESSION_GAP_MINUTES
 
 from benchmarks.floor import TABLES, run_floor, stages
 from benchmarks.skewed import SHAPES, write_skewed_log
 from qlog_assets.mechanisms.safelog.stages import inspect_capped_log
 from qlog_assets.months import Month, months_between
 from qlog_assets.pipeline.batches import ingest_batch
-from qlog_assets.pipeline.chain import SESSION_GAP_MINUTES, Chain
 from qlog_assets.pipeline.landing import batch_of, land
 from qlog_assets.pipeline.raw_log import assemble_raw_log
 from qlog_assets.policy import Policy
@@ -36,11 +36,11 @@ def capped_months(warehouse: Warehouse, engine: Engine, log: Path) -> dict[Month
     """The pipeline from a log to what every user contributes, month by month."""
     (landed,) = land(warehouse, [log], "aol")
     ingest_batch(warehouse, engine, batch_of(landed, "aol"), POLICY)
-    chain = Chain(warehouse, engine)
+    chain = Stages(warehouse, engine)
     capped = {}
     for month in MONTHS:
         cleaned, _ = chain.clean(month, assemble_raw_log(warehouse, month, POLICY)[0])
-        capped[month], _ = chain.cap(month, cleaned, POLICY.safelog)
+        capped[month], _ = chain.cap(month, cleaned, POLICY.section("safelog"))
     return capped
 
 
@@ -49,9 +49,9 @@ def floor_of(log: Path) -> duckdb.DuckDBPyConnection:
     seconds = run_floor(
         connection,
         log,
-        queries_per_user=POLICY.safelog.queries_per_user,
-        clicks_per_user=POLICY.safelog.clicks_per_user,
-        transitions_per_user=POLICY.safelog.transitions_per_user,
+        queries_per_user=POLICY.section("safelog").queries_per_user,
+        clicks_per_user=POLICY.section("safelog").clicks_per_user,
+        transitions_per_user=POLICY.section("safelog").transitions_per_user,
         session_gap_minutes=SESSION_GAP_MINUTES,
     )
     assert set(seconds) == set(stages()) and len(seconds) == 1 + len(TABLES)

@@ -135,7 +135,7 @@ def test_no_canary_is_seen_in_what_goes_wrong(tmp_path: Path, seed: int) -> None
     cut = cleaned.read_bytes()[: cleaned.stat().st_size // 2]
     (raw,) = (home / "private" / "raw_log" / MONTH).glob("*/*.parquet")
     shutil.copyfile(raw, scratch := tmp_path / "good.parquet")
-    for broken in (raw, *(home / "private" / "rejected_log").rglob(f"{MONTH}/*.parquet")):
+    for broken in (raw, *(home / "private" / "landing_batch").rglob(f"{MONTH}/*.parquet")):
         broken.unlink()
         broken.write_bytes(scratch.read_bytes()[:-100] + cut[:100])
     answers.append(qlog(home, "release", "safelog", "--month", MONTH))

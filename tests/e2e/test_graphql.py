@@ -88,7 +88,7 @@ def test_the_assets_are_listed_with_what_a_person_wants_to_know(ask: Ask) -> Non
         assert nodes[below]["partitionKeys"] == ["2006-03", "2006-04", "2006-05"]
     for node in nodes.values():
         assert node["description"] and node["kinds"] and node["owners"] and node["opVersion"], name(node)
-    assert "ingest" in nodes["rejected_log"]["jobNames"]
+    assert "ingest" in nodes["landing_batch"]["jobNames"]
 
 
 def test_a_draw_says_what_it_cost_and_what_is_left(ask: Ask) -> None:

@@ -21,7 +21,7 @@ from qlog_assets.verify.audit import audit_warehouse
 pytest_plugins = ("support.warehouse_fixtures",)
 pytestmark = pytest.mark.faults
 
-LIMITS = "capped_log breaks the contribution limits (capped_log: "
+LIMITS = "capped_log breaks the contribution limits (safelog/capped_log: "
 CHANGED = "capped_log 2006-03: queries.parquet was changed after it was written (checksum differs)"
 
 

@@ -130,7 +130,7 @@ def _forget(home: Path, point: str | None) -> dict[str, object]:
     if point is not None:
         die_at(point)
     door = door_at(home)
-    door.ensure_dataset()
+    door.open_account()
     return forget_before(door.warehouse, door.policy, door.ledger, Month("2006-05"), delete_landing=True)
 
 
@@ -141,7 +141,7 @@ def test_killed_while_forgetting_the_next_run_forgets_the_rest(released: Path, p
     _forget(released, None)
     private = {path.relative_to(released / "private").parts[0] for path in (released / "private").rglob("*.parquet")}
     # The log spans two months and April was never released: its rows stay, March's are gone.
-    assert private == {"raw_log", "rejected_log", "pool", "public_lists"}
+    assert private == {"raw_log", "landing_batch", "pool", "public_lists"}
     assert not list((released / "private").rglob(f"*{MARCH}*/**/*.parquet"))
     assert public_files(released) == public and leftovers(released) == []
     assert audit_warehouse(warehouse_at(released)).ok

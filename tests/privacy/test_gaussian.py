@@ -92,7 +92,7 @@ def test_budget_is_the_largest_the_analytic_gaussian_allows(budget: tuple[Fracti
 
 
 def test_proof_saves_the_six_percent_that_zcdp_would_cost() -> None:
-    # PRIVACY 8.7: σ 2.022 by the analytic Gaussian, 2.152 by zCDP, at (2.3, 5e-7) for L2 = 1.
+    # specification 8.7: σ 2.022 by the analytic Gaussian, 2.152 by zCDP, at (2.3, 5e-7) for L2 = 1.
     assert float(gaussian_budget(*PEERS).squared) ** -0.5 == pytest.approx(2.022, abs=5e-4)
     assert float(2 * zcdp_rho(PEERS[0], PEERS[1] / 2)) ** -0.5 == pytest.approx(2.152, abs=5e-4)
 
@@ -127,7 +127,7 @@ def test_threshold_hides_new_items_by_the_exact_tail_and_is_at_most_one_too_high
 
 
 def test_threshold_of_weights_is_the_one_of_the_formula() -> None:
-    # PRIVACY 8.7: max over t of 1/√t + σ·Φ⁻¹(1 - δ/t), for continuous noise.
+    # specification 8.7: max over t of 1/√t + σ·Φ⁻¹(1 - δ/t), for continuous noise.
     spent = gaussian_budget(*PEERS)
     plan = plan_weights(200, spent.squared, spent.new_item_delta)
     deviation = float(spent.squared) ** -0.5

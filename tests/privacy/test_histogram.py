@@ -93,7 +93,7 @@ def test_threshold_rises_with_items_a_user_and_falls_with_delta(
 
 
 def test_threshold_of_the_worked_session_example() -> None:
-    # PRIVACY 4.3 G3: four items, b = 1, δ = 2.25e-7.
+    # specification 4.3 G3: four items, b = 1, δ = 2.25e-7.
     assert stability_threshold(4, Fraction(1), Fraction("2.25e-7")) == 18
 
 

@@ -50,7 +50,7 @@ def keep_probabilities(epsilon: Fraction, delta: Fraction, bits: int = 200) -> l
 
 
 def closed_form(epsilon: Fraction, delta: Fraction, users: int) -> object:
-    """π(n) as PRIVACY 8.7 prints it, at 300 bits."""
+    """π(n) as specification 8.7 prints it, at 300 bits."""
     e, d = mp.mpf(epsilon.numerator) / epsilon.denominator, mp.mpf(delta.numerator) / delta.denominator
 
     def rising(n: int) -> object:
@@ -95,7 +95,7 @@ def test_keep_probabilities_grow_from_delta_to_one_within_the_promise(epsilon: F
 
 
 def test_an_item_is_certain_at_28_users_for_one_and_a_millionth() -> None:
-    # PRIVACY 8.1: 50 % at about 14 users, certain at 28.
+    # specification 8.1: 50 % at about 14 users, certain at 28.
     pairs = keep_probabilities(Fraction(1), Fraction(1, 10**6))
     assert len(pairs) == 28 and pairs[26][1] < 1
     assert pairs[12][1] < Fraction(1, 2) < pairs[13][0]

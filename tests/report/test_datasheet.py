@@ -12,12 +12,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from qlog_assets.report.accounts import account
 from support.releases import ROWS, Release, write_release
 
-from qlog_assets.mechanisms.guarantees import guarantee
+from qlog_assets.mechanisms.register import guarantee
 from qlog_assets.mechanisms.zealous.parameters import ZealousParameters
 from qlog_assets.report.account import survival
-from qlog_assets.report.accounts import account
 from qlog_assets.report.datasheet import DATASHEET_NAME, month_name, odds, plain_number, render, write_datasheet
 from qlog_assets.report.manifest import load_manifest, verify_files, write_manifest
 from qlog_assets.report.plots import distribution

@@ -13,7 +13,7 @@ import pytest
 from support.releases import PARAMETERS, POOL, Release
 
 from qlog_assets.errors import QlogError
-from qlog_assets.mechanisms.guarantees import guarantee
+from qlog_assets.mechanisms.register import guarantee
 from qlog_assets.mechanisms.safelog.parameters import SafelogParameters
 from qlog_assets.report import manifest as module
 from qlog_assets.report.manifest import ManifestError, load_manifest, verify_files, write_manifest

@@ -8,12 +8,13 @@ from typing import Any
 
 import pyarrow as pa
 
-from qlog_assets.mechanisms.guarantees import guarantee
+from qlog_assets.mechanisms.register import guarantee
 from qlog_assets.mechanisms.safelog.parameters import SafelogParameters
-from qlog_assets.mechanisms.safelog.tables import LAYOUTS
+from qlog_assets.mechanisms.safelog.tables import TABLES
 from qlog_assets.report.manifest import ManifestTable, build_manifest
 from qlog_assets.report.tables import in_public_order, write_table
 
+LAYOUTS = {layout.name: layout for layout in TABLES}
 ROWS: dict[str, list[tuple[Any, ...]]] = {
     "queries": [("weather", 940), ("<script>alert(1)</script>", 500), ('say "hi", =cmd', 310), ("größe", 205)],
     "clicks": [("weather", "http://weather.example/", 402)],

@@ -52,9 +52,7 @@ def vouch_for(home: Path, partition: Partition) -> None:
     """Make a partition's provenance say what its files are now, as somebody would who knows how it is made."""
     with Engine.open(warehouse_at(home)) as engine:
         tables = {
-            name: engine.facts(
-                partition.path, partition.files(name), digest="digest_rows" if facts.content_digest else None
-            )
+            name: engine.facts(partition.path, partition.files(name), digest=facts.content_digest is not None)
             for name, facts in partition.provenance.tables.items()
         }
     replace(partition.provenance, tables=tables).write(partition.path / "provenance.json")

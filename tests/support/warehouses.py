@@ -6,9 +6,9 @@ from pathlib import Path
 
 from support.door import MARCH, door_at, warehouse_at
 from support.instances import MAKERS, make_ingested
+from support.stages import Stages
 
 from qlog_assets.months import Month
-from qlog_assets.pipeline.chain import Chain
 from qlog_assets.pipeline.raw_log import assemble_raw_log
 from qlog_assets.policy import Policy
 from qlog_assets.storage.engine import Engine
@@ -17,12 +17,12 @@ from qlog_assets.storage.engine import Engine
 def build_chain(home: Path, month: Month = MARCH, **changes: object) -> None:
     """Materialize a month's private partitions, as the assets do; `changes` are Safelog parameters."""
     warehouse, policy = warehouse_at(home), Policy.load(home / "policy.toml")
-    policy = policy.with_changes(safelog=policy.safelog.with_changes(**changes))
-    raw, _ = assemble_raw_log(warehouse, month, policy)
+    policy = policy.with_changes(safelog=policy.section("safelog").with_changes(**changes))
+    raw, _ = assemble_raw_log(warehouse, month, policy.admission)
     with Engine.open(warehouse) as engine:
-        chain = Chain(warehouse, engine)
+        chain = Stages(warehouse, engine)
         cleaned, _ = chain.clean(month, raw)
-        capped, _ = chain.cap(month, cleaned, policy.safelog)
+        capped, _ = chain.cap(month, cleaned, policy.section("safelog"))
         chain.augment(month, capped, policy)
 
 

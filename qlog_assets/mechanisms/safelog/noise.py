@@ -1,6 +1,6 @@
 """Safelog's arithmetic: from counts to the noisy counts of queries, clicks and transitions. Pure; files are elsewhere.
 
-`draw_queries`, `draw_clicks`, `draw_listed_clicks` and `draw_transitions` are the `sound` variant (PRIVACY 2.3): each
+`draw_queries`, `draw_clicks`, `draw_listed_clicks` and `draw_transitions` are the `sound` variant (specification 2.3): each
 user holds at most q distinct queries, c distinct clicked pairs and q-1 distinct transitions, so adding or removing one
 user moves at most that many counts by one each. Queries inside a fixed public pool are noised whether anybody typed
 them or not and tested against K; queries outside it only where somebody typed them, against the stability threshold.

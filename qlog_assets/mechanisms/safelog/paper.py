@@ -1,4 +1,4 @@
-"""Safelog's Algorithm 1 as printed, for studies. It claims Theorem 1 and has the gaps of PRIVACY 2.3.
+"""Safelog's Algorithm 1 as printed, for studies. It claims Theorem 1 and has the gaps of specification 2.3.
 
 Counts are numbers of events, not of users; noise is continuous and drawn twice; clicks are printed for observed pairs.
 Nothing made here may pass the door. The sound variant is `safelog.py`.
@@ -64,7 +64,7 @@ def draw_paper_transitions(
     """Line 8: every ordered pair of released queries with Laplace(b_t) noise, cut where a file can hold the rest.
 
     The paper prints all n² pairs. The cut is post-processing of that table: of the pairs nobody made, a binomial
-    number passes it, at uniform places, each with a value beyond the cut by an exponential excess (PRIVACY 7).
+    number passes it, at uniform places, each with a value beyond the cut by an exponential excess (specification 7).
     """
     if parameters.transition_scale is None or queries < 2:
         nothing = np.empty(0, dtype=np.int64)

@@ -50,7 +50,7 @@ class SafelogParameters(Parameters):
     """The share of delta that clicks take where they are released by stability threshold; queries take the rest."""
     min_users: int = Field(1, ge=1, le=10**6)
     """τ done soundly: a query held by fewer users does not influence the table of queries
-    (shifted counts, PRIVACY 2.3 G1)."""
+    (shifted counts, specification 2.3 G1)."""
     min_frequency: int = Field(5, ge=1, le=10**6)
     """τ of Algorithm 1, `paper` only: queries rarer than this are dropped before the cap. Unsound (gap G1)."""
     query_scale: Scale | None = Field(Fraction(10), validate_default=True)

@@ -1,0 +1,148 @@
+"""The Python API: what the commands do, with typed answers. One process works on one warehouse, the one of QLOG_HOME.
+
+A refusal is a `QlogError` with the line that the command would print.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from qlog_assets.api.operations import explain_guarantee, ingest_files, release_months, simulate_month
+from qlog_assets.api.runs import ignore
+from qlog_assets.errors import QlogError
+from qlog_assets.months import Month
+from qlog_assets.policy import Policy, qualify_names
+from qlog_assets.report.manifest import MANIFEST_NAME, load_manifest
+from qlog_assets.report.public_zone import LATEST
+from qlog_assets.report.tables import describe_file
+from qlog_assets.settings import Settings
+from qlog_assets.storage.warehouse import Warehouse
+
+if TYPE_CHECKING:
+    import pandas
+
+    from qlog_assets.verify.audit import AuditReport
+
+Paths = Sequence[str | PathLike[str]]
+
+
+@dataclass(frozen=True)
+class Ingested:
+    """What was read: rows by outcome, and which files were known already."""
+
+    read: int
+    accepted: int
+    rejected: dict[str, int]
+    """Rows by the reason for which they were rejected."""
+    months: dict[str, int]
+    """Accepted rows by month."""
+    already_ingested: list[str]
+
+
+@dataclass(frozen=True)
+class Release:
+    """A month's release: what it cost, what is left of the budget, and where its files are."""
+
+    release_id: str
+    month: str
+    mechanism: str
+    variant: str
+    epsilon: float
+    delta: float
+    charged: bool
+    """Whether this very call was charged for it; a release that was there already is served."""
+    rows: dict[str, int]
+    path: Path
+    epsilon_left: float
+    delta_left: float
+
+
+@dataclass(frozen=True)
+class Simulation:
+    """A seeded draw: private, never charged."""
+
+    mechanism: str
+    variant: str
+    month: str
+    seed: int
+    rows: dict[str, int]
+    path: Path
+
+
+def ingest(paths: Paths, format: str, columns: str | PathLike[str] | None = None) -> Ingested:
+    """Read log files once each and write all their months."""
+    warehouse, policy = _open()
+    mapped = None if columns is None else Path(columns)
+    return Ingested(**ingest_files(warehouse, policy, [Path(path) for path in paths], format, mapped, ignore))
+
+
+def release(
+    mechanism: str, month: str, *, settings: Mapping[str, str] | None = None, again: str | None = None
+) -> Release:
+    """Release a month: checked, charged and published. One that has this release already is served, not charged.
+
+    `settings` are those of the command's --set; `again` is why a released month is drawn once more, at one more charge.
+    """
+    chosen = qualify_names(dict(settings or {}), mechanism)
+    warehouse, policy = _open(chosen)
+    (facts,) = release_months(warehouse, policy, chosen, mechanism, [Month(month)], again, ignore)
+    left = facts.pop("left")
+    path = Path(facts.pop("path"))
+    return Release(**facts, path=path, epsilon_left=left["epsilon"], delta_left=left["delta"])
+
+
+def simulate(
+    mechanism: str,
+    month: str,
+    *,
+    variant: str | None = None,
+    seed: int = 1,
+    settings: Mapping[str, str] | None = None,
+) -> Simulation:
+    """Draw a month with seeded noise into private/studies."""
+    chosen = qualify_names(dict(settings or {}), mechanism)
+    warehouse, _ = _open(chosen)
+    facts = simulate_month(warehouse, chosen, mechanism, Month(month), variant, seed, ignore)
+    told = {name: facts[name] for name in ("mechanism", "variant", "month", "seed", "rows")}
+    return Simulation(**told, path=Path(facts["path"]))
+
+
+def guarantee(
+    mechanism: str, *, variant: str | None = None, settings: Mapping[str, str] | None = None
+) -> dict[str, Any]:
+    """What a release would cost and promise, before anything is spent."""
+    return explain_guarantee(mechanism, variant, dict(settings or {}))
+
+
+def audit(releases: Sequence[str] = ()) -> AuditReport:
+    """Verify the named releases, or all of them; `report.ok` says whether nothing was found."""
+    from qlog_assets.verify.audit import audit_warehouse
+
+    warehouse, policy = _open()
+    return audit_warehouse(warehouse, policy.dataset, releases)
+
+
+def load(mechanism: str, month: str, table: str = "queries") -> pandas.DataFrame:
+    """A table of a month's latest release, verified against its manifest."""
+    import pandas as pd
+
+    warehouse, _ = _open()
+    folder = warehouse.released / mechanism / Month(month) / LATEST
+    if not folder.exists():
+        raise QlogError(f"{mechanism} {month}: there is no release of it under {warehouse.released}")
+    tables = load_manifest(folder / MANIFEST_NAME)["tables"]
+    if table not in tables:
+        raise QlogError(f"{mechanism} {month}: has no table {table!r}: it has {', '.join(tables)}")
+    path = folder / f"{table}.parquet"
+    if not path.is_file() or describe_file(path).sha256 != tables[table]["files"]["parquet"]["sha256"]:
+        raise QlogError(f"{path}: is not the file that was published: run qlog audit")
+    return pd.read_parquet(path)
+
+
+def _open(settings: dict[str, str] | None = None) -> tuple[Warehouse, Policy]:
+    warehouse = Warehouse(Settings.from_environment())
+    return warehouse, Policy.load(warehouse.settings.policy_file).with_settings(settings or {})

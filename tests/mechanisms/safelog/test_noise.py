@@ -1,0 +1,67 @@
+"""Safelog's thresholds and parts: what may appear, what it costs, and that a draw never fails half way."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from qlog_assets.errors import ParameterError
+from qlog_assets.mechanisms.register import guarantee
+from qlog_assets.mechanisms.safelog import noise as safelog
+from qlog_assets.mechanisms.safelog.draw import parameters
+from qlog_assets.mechanisms.safelog.parameters import SafelogParameters
+from qlog_assets.policy import Policy
+from qlog_assets.privacy.randomness import SeededRandom
+
+NOBODY = np.empty(0, dtype=np.int64)
+
+
+@given(cells=st.integers(1, 10**12), scale=st.fractions(Fraction(1, 100), 1000), wanted=st.integers(1, 10**6))
+def test_a_threshold_is_never_so_low_that_fakes_fill_the_disk(cells: int, scale: Fraction, wanted: int) -> None:
+    threshold = safelog.usable_threshold(wanted, cells, scale)
+    expected = cells * np.exp(-threshold / float(scale)) / 2
+    assert threshold >= wanted
+    assert expected <= safelog.MOST_FAKES * 1.001
+    assert safelog.usable_threshold(None, cells, scale) >= safelog.few_fakes_threshold(cells, scale)
+
+
+def test_transitions_at_a_threshold_of_one_are_drawn_and_not_refused_after_the_queries() -> None:
+    chosen = SafelogParameters(transition_scale=2, transition_threshold=1)
+    drawn = safelog.draw_transitions(SeededRandom(1), NOBODY, NOBODY, 30_000, chosen)
+    assert 0 < len(drawn.cells) < 2 * safelog.MOST_FAKES
+    assert drawn.cell_users.min() >= safelog.effective_transition_threshold(30_000, chosen)
+
+
+def test_a_public_url_list_leaves_all_of_delta_to_the_queries(tmp_path: object) -> None:
+    listed = parameters(Policy(url_list="urls.txt"))
+    assert (listed.click_delta, listed.selection_delta) == (0, listed.delta)
+    promise = guarantee("safelog", "sound", listed)
+    assert promise.proven is not None
+    assert promise.proven.delta == listed.delta
+    clicks = next(part for part in promise.parts if part.name == "clicks")
+    assert clicks.proven is not None
+    assert clicks.proven.delta == 0
+    assert "public list" in clicks.sentence
+
+
+def test_without_delta_and_without_a_list_no_click_is_drawn_and_none_is_charged() -> None:
+    pure = parameters(Policy(safelog=SafelogParameters(delta=0)))
+    promise = guarantee("safelog", "sound", pure)
+    assert [part.name for part in promise.parts] == ["queries", "transitions"]
+
+
+def test_listed_clicks_without_a_list_are_refused() -> None:
+    with pytest.raises(ParameterError, match="url_list"):
+        parameters(Policy(safelog=SafelogParameters(click_support="public_list")))
+
+
+def test_one_query_a_user_has_no_transitions_and_pays_for_none() -> None:
+    chosen = SafelogParameters(queries_per_user=1)
+    assert len(safelog.draw_transitions(SeededRandom(1), NOBODY, NOBODY, 50, chosen).cells) == 0
+    promise = guarantee("safelog", "sound", chosen)
+    assert promise.proven is not None
+    assert promise.proven.epsilon == Fraction(1, 2) + Fraction(1, 2)

@@ -1,0 +1,356 @@
+"""Guarantees as a whole: monotone in every parameter, refused for bad ones, complete, and honest in JSON."""
+
+from __future__ import annotations
+
+import json
+from fractions import Fraction
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from qlog_assets.mechanisms.register import guarantee, names
+from qlog_assets.mechanisms.register import mechanism as known
+from qlog_assets.mechanisms.safelog.parameters import SafelogParameters
+from qlog_assets.mechanisms.sessions.parameters import SessionParameters
+from qlog_assets.mechanisms.zealous.parameters import ZealousParameters
+from qlog_assets.privacy.gaussian import gaussian_budget
+from qlog_assets.privacy.guarantee import Guarantee, PrivacyLoss, printed
+from qlog_assets.privacy.korolova import turning_point
+
+ALL = [(mechanism, variant) for mechanism in names() for variant in known(mechanism).variants]
+PUBLISHABLE = {("safelog", "sound"), ("zealous", "sound"), ("zealous", "modern"), ("sessions", "sound")} | {
+    ("crowd", "sound"),
+    ("sanitized", "synth"),
+}
+
+# Monotone in every parameter ------------------------------------------------------------------------------------------
+
+SCALE = st.fractions(min_value=Fraction(1, 2), max_value=200, max_denominator=20)
+EPSILON = st.fractions(min_value=Fraction(1, 10), max_value=10, max_denominator=50)
+DELTA = st.integers(4, 40).map(lambda power: Fraction(1, 2**power))
+SHARE = st.integers(1, 8).map(lambda tenths: Fraction(tenths, 20))
+COUNT = st.integers(1, 60)
+THRESHOLD = st.integers(1, 300)
+
+VALUES: dict[str, dict[str, st.SearchStrategy[Any]]] = {
+    "safelog": {
+        "queries_per_user": COUNT,
+        "clicks_per_user": COUNT,
+        "selection_scale": SCALE,
+        "click_scale": SCALE,
+        "transition_scale": SCALE,
+        "threshold": THRESHOLD,
+        "click_threshold": THRESHOLD,
+        "click_support": st.sampled_from(["public_list", "stability"]),
+        "transition_threshold": THRESHOLD,
+        "delta": DELTA,
+        "delta_share_clicks": SHARE,
+        "min_users": COUNT,
+        "min_frequency": COUNT,
+        "query_scale": SCALE,
+        "pool_probability": st.integers(1, 20).map(lambda part: Fraction(part, 20)),
+    },
+    "zealous": {
+        "items_per_user": COUNT,
+        "kinds": st.sampled_from([("queries",), ("queries", "clicks"), ("keywords", "queries", "pairs", "clicks")]),
+        "epsilon": EPSILON,
+        "delta": DELTA,
+        "min_users": COUNT,
+        "method": st.sampled_from(["gaussian_counts", "sips", "truncated_geometric", "weighted_gaussian"]),
+        "set_share": SHARE,
+        "counted_items_per_user": COUNT,
+        "user_bound": st.integers(1000, 10**7),
+        "threshold": THRESHOLD,
+        "noisy_threshold": st.integers(10**5, 10**6),
+    },
+    "sessions": {
+        "sessions_per_user": st.integers(1, 5),
+        "queries_per_session": st.integers(2, 10),
+        "items": st.sampled_from(["pairs", "subsequences"]),
+        "clicks_per_user": COUNT,
+        "session_scale": SCALE,
+        "click_scale": SCALE,
+        "threshold": THRESHOLD,
+        "session_gap_minutes": COUNT,
+        "delta": DELTA,
+        "delta_share_clicks": SHARE,
+    },
+    "crowd": {
+        "artifacts_per_user": COUNT,
+        "jobs": st.sampled_from([("queries",), ("clicks", "queries")]),
+        "epsilon": EPSILON,
+        "delta": DELTA,
+        "share_threshold": COUNT,
+        "threshold": THRESHOLD,
+        "count_scale": SCALE,
+        "paper_min_d1": st.booleans(),
+    },
+    "sanitized": {
+        "objective": st.sampled_from(["diversity", "frequent_pairs", "output_size"]),
+        "epsilon": EPSILON,
+        "delta": DELTA,
+        "pairs_per_user": st.integers(2, 60),
+        "activity_share": SHARE,
+        "association_share": SHARE,
+        "delta_share_associations": SHARE,
+        "synthetic_users": COUNT,
+    },
+}
+
+# How ε and δ move when a parameter grows: +1 never down, -1 never up, 0 not at all. What is not listed moves neither.
+UP, DOWN, SAME = 1, -1, 0
+TOTALS = {"epsilon": (UP, SAME), "delta": (SAME, UP)}
+DIRECTIONS: dict[tuple[str, str], dict[str, tuple[int, int]]] = {
+    ("safelog", "sound"): {
+        "queries_per_user": (UP, SAME),
+        "clicks_per_user": (UP, SAME),
+        "selection_scale": (DOWN, SAME),
+        "click_scale": (DOWN, SAME),
+        "transition_scale": (DOWN, SAME),
+        "delta": (SAME, UP),
+    },
+    ("safelog", "paper"): {
+        "queries_per_user": (UP, SAME),
+        "clicks_per_user": (UP, SAME),
+        "click_scale": (DOWN, SAME),
+        "transition_scale": (DOWN, SAME),
+        "query_scale": (DOWN, SAME),
+        "threshold": (DOWN, SAME),
+        "pool_probability": (DOWN, SAME),
+    },
+    ("zealous", "sound"): TOTALS,
+    ("zealous", "modern"): TOTALS,
+    ("zealous", "paper"): TOTALS,
+    ("sessions", "sound"): {
+        "sessions_per_user": (UP, SAME),
+        "queries_per_session": (UP, SAME),
+        "items": (UP, SAME),
+        "clicks_per_user": (UP, SAME),
+        "session_scale": (DOWN, SAME),
+        "click_scale": (DOWN, SAME),
+        "delta": (SAME, UP),
+    },
+    ("sessions", "paper"): {
+        "sessions_per_user": (UP, UP),
+        "queries_per_session": (UP, UP),
+        "clicks_per_user": (UP, UP),
+        "threshold": (DOWN, DOWN),
+    },
+    ("crowd", "sound"): TOTALS,
+    ("crowd", "ft_a"): {},
+    ("crowd", "ft_u"): {},
+    ("crowd", "dp_a"): TOTALS,
+    ("crowd", "dp_u"): TOTALS,
+    ("sanitized", "synth"): TOTALS,
+    ("sanitized", "paper"): TOTALS,
+}
+# The scale b in a formula with the papers' α has a turning point: tested by itself below.
+TURNING = {("safelog", "paper"): {"selection_scale"}, ("sessions", "paper"): {"session_scale", "click_scale"}}
+
+
+def moved(before: PrivacyLoss | None, after: PrivacyLoss | None, directions: tuple[int, int]) -> bool:
+    """Whether both losses exist only to move as stated (to a relative 1e-12 where they are floats)."""
+    if before is None or after is None:
+        return True
+    for first, second, direction in (
+        (before.epsilon, after.epsilon, directions[0]),
+        (before.delta, after.delta, directions[1]),
+    ):
+        slack = 1e-12 * (1 + abs(float(first)))
+        grown = float(second) - float(first)
+        if (direction <= SAME and grown > slack) or (direction >= SAME and grown < -slack):
+            return False
+    return True
+
+
+@pytest.mark.parametrize(("mechanism", "variant"), ALL)
+@settings(max_examples=12, deadline=None, derandomize=True)
+@given(data=st.data())
+def test_guarantees_are_monotone_in_every_parameter(mechanism: str, variant: str, data: st.DataObject) -> None:
+    model, values = known(mechanism).parameters, VALUES[mechanism]
+    assert set(values) == set(model.model_fields), "a parameter without a stated direction"
+    base = model(**{field: data.draw(values[field], label=field) for field in values})
+    promise = guarantee(mechanism, variant, base)
+    for field, strategy in values.items():
+        if field in TURNING.get((mechanism, variant), ()):
+            continue
+        ends = [getattr(base, field), data.draw(strategy, label=f"other {field}")]
+        grown = guarantee(mechanism, variant, base.with_changes(**{field: max(ends)}))
+        shrunk = (
+            promise if min(ends) == ends[0] else guarantee(mechanism, variant, base.with_changes(**{field: min(ends)}))
+        )
+        directions = DIRECTIONS[mechanism, variant].get(field, (SAME, SAME))
+        assert moved(shrunk.claimed, grown.claimed, directions), field
+        assert moved(shrunk.proven, grown.proven, directions), field
+
+
+@settings(max_examples=15, deadline=None, derandomize=True)
+@given(
+    items=st.tuples(COUNT, COUNT).map(sorted),
+    epsilons=st.tuples(EPSILON, EPSILON).map(sorted),
+    deltas=st.tuples(DELTA, DELTA).map(sorted),
+)
+def test_stability_thresholds_rise_with_items_and_fall_with_epsilon_and_delta(
+    items: list[int], epsilons: list[Fraction], deltas: list[Fraction]
+) -> None:
+    def threshold(items_per_user: int, epsilon: Fraction, delta: Fraction) -> int:
+        parameters = ZealousParameters(items_per_user=items_per_user, epsilon=epsilon, delta=delta, kinds=("queries",))
+        return guarantee("zealous", "sound", parameters).thresholds["queries"]
+
+    assert threshold(items[0], epsilons[0], deltas[0]) <= threshold(items[1], epsilons[0], deltas[0])
+    assert threshold(items[0], epsilons[0], deltas[0]) >= threshold(items[0], epsilons[1], deltas[0])
+    assert threshold(items[0], epsilons[0], deltas[0]) >= threshold(items[0], epsilons[0], deltas[1])
+
+
+@pytest.mark.parametrize("threshold", [10, 30, 50, 100, 500])
+def test_the_scale_of_safelogs_paper_formula_has_a_turning_point(threshold: int) -> None:
+    """The exception: ε falls with b up to the turning point and rises after it, so more noise looks less private."""
+    turn = turning_point(threshold)
+    assert turn is not None
+
+    def epsilon(scale: float) -> float:
+        parameters = SafelogParameters(threshold=threshold, selection_scale=str(round(scale, 6)))
+        claimed = guarantee("safelog", "paper", parameters).claimed
+        assert claimed is not None
+        return float(claimed.epsilon)
+
+    left = [epsilon(turn * factor) for factor in (0.2, 0.5, 0.9, 0.999)]
+    right = [epsilon(turn * factor) for factor in (1.001, 1.1, 2.0, 5.0)]
+    assert left == sorted(left, reverse=True)
+    assert right == sorted(right)
+    # The sound release has no such point: more noise is always more private.
+    sound = [
+        guarantee("safelog", "sound", SafelogParameters(selection_scale=scale)).proven for scale in (1, 7, 35, 500)
+    ]
+    epsilons = [float(loss.epsilon) for loss in sound if loss is not None]
+    assert epsilons == sorted(epsilons, reverse=True)
+
+
+def test_the_scale_of_the_session_papers_formula_turns_too() -> None:
+    """It borrows the same α: at K = 20 its ε is 0.80 at b = 10 but 1.06 at b = 20, and δ grows with b besides."""
+    losses = []
+    for scale in (10, 20):
+        claimed = guarantee(
+            "sessions", "paper", SessionParameters(session_scale=scale, click_scale=None, threshold=20)
+        ).claimed
+        assert claimed is not None
+        losses.append(claimed)
+    assert [round(float(loss.epsilon), 2) for loss in losses] == [0.80, 1.06]
+    assert losses[1].delta > losses[0].delta
+
+
+def test_a_part_switched_off_costs_nothing_and_disappears() -> None:
+    parameters = SafelogParameters(queries_per_user=10, selection_scale=10)
+    names = [part.name for part in guarantee("safelog", "sound", parameters).parts]
+    assert names == ["queries", "clicks", "transitions"]
+    for off in ("click_scale", "transition_scale"):
+        for variant in ("sound", "paper"):
+            whole = guarantee("safelog", variant, parameters).claimed
+            rest = guarantee("safelog", variant, parameters.with_changes(**{off: None}))
+            assert whole is not None
+            assert rest.claimed is not None
+            assert rest.claimed.epsilon < whole.epsilon
+            assert len(rest.parts) == 2
+    queries_only = parameters.with_changes(click_scale=None, transition_scale=None)
+    proven = guarantee("safelog", "sound", queries_only).proven
+    assert proven == PrivacyLoss(Fraction(1), Fraction(1, 10**6), Fraction(1, 20))
+
+
+def test_pure_safelog_has_no_delta_and_no_stability_threshold() -> None:
+    promise = guarantee("safelog", "sound", SafelogParameters(delta=0, threshold=100))
+    assert promise.proven is not None
+    assert promise.proven.delta == 0
+    assert promise.thresholds == {"queries_in_pool": 100}
+    assert promise.label == "pure differential privacy"
+    assert "public" in promise.sentence
+
+
+def test_a_single_query_a_user_has_no_transitions_to_pay_for() -> None:
+    promise = guarantee("safelog", "sound", SafelogParameters(queries_per_user=1, transition_scale=1))
+    assert promise.parts[2].proven == PrivacyLoss(Fraction(0), Fraction(0), Fraction(0))
+
+
+# Completeness and the JSON contract -----------------------------------------------------------------------------------
+
+
+def default(mechanism: str, variant: str) -> Guarantee:
+    return guarantee(mechanism, variant, known(mechanism).parameters())
+
+
+@pytest.mark.parametrize(("mechanism", "variant"), ALL)
+def test_json_holds_the_contract_and_only_finite_numbers(mechanism: str, variant: str) -> None:
+    answer = json.loads(json.dumps(default(mechanism, variant).as_json(), allow_nan=False))
+    assert answer["mechanism"] == mechanism
+    assert answer["variant"] == variant
+    for key in ("claimed", "proven"):
+        assert answer[key] is None or {"epsilon", "delta"} <= set(answer[key])
+    for part in answer["parts"]:
+        assert {"name", "claimed", "proven"} <= set(part)
+    assert isinstance(answer["gaps"], list)
+
+
+@pytest.mark.parametrize(("mechanism", "variant"), ALL)
+def test_only_sound_variants_are_publishable_and_only_they_are_without_gaps(mechanism: str, variant: str) -> None:
+    promise = default(mechanism, variant)
+    assert promise.publishable == ((mechanism, variant) in PUBLISHABLE)
+    assert (not promise.gaps) == promise.publishable
+    if promise.publishable:
+        assert promise.claimed == promise.proven
+        assert promise.proven is not None
+        assert isinstance(promise.proven.epsilon, Fraction)
+        assert isinstance(promise.proven.delta, Fraction)
+        assert promise.relation == "add-or-remove-one-user"
+    for text in (promise.paper, promise.sentence, promise.formula, promise.label, *promise.assumptions):
+        assert text
+
+
+@pytest.mark.parametrize(("mechanism", "variant"), sorted(PUBLISHABLE - {("zealous", "modern")}))
+def test_the_parts_of_a_sound_release_add_up_to_it(mechanism: str, variant: str) -> None:
+    promise = default(mechanism, variant)
+    parts = [part.proven for part in promise.parts if part.proven is not None]
+    assert promise.proven is not None
+    assert sum(loss.epsilon for loss in parts) == promise.proven.epsilon
+    assert sum(loss.delta for loss in parts) == promise.proven.delta
+    assert sum(loss.rho or 0 for loss in parts) == promise.proven.rho
+
+
+@pytest.mark.parametrize("method", ["gaussian_counts", "weighted_gaussian", "sips", "truncated_geometric"])
+def test_modern_selection_spends_its_total_and_no_more(method: str) -> None:
+    parameters = ZealousParameters(method=method, epsilon="2.3", delta="1e-6", kinds=("queries", "clicks"))
+    promise = guarantee("zealous", "modern", parameters)
+    assert promise.proven is not None
+    assert promise.proven.epsilon == Fraction("2.3")
+    assert promise.proven.delta == Fraction("1e-6")
+    for part in promise.parts:
+        assert part.proven is not None
+        assert part.proven.epsilon < promise.proven.epsilon
+        assert part.proven.delta < promise.proven.delta
+    if method != "truncated_geometric":
+        rhos = [part.proven.rho or 0 for part in promise.parts if part.proven is not None]
+        assert sum(rhos) == promise.proven.rho
+
+
+@pytest.mark.parametrize("method", ["gaussian_counts", "weighted_gaussian"])
+def test_modern_kinds_with_a_budget_each_spend_no_more_than_one_shared_budget(method: str) -> None:
+    for epsilon in (Fraction(1, 2), Fraction("2.3"), Fraction(8)):
+        for delta in (Fraction(1, 1000), Fraction(1, 10**6)):
+            parameters = ZealousParameters(method=method, epsilon=epsilon, delta=delta)
+            proven = guarantee("zealous", "modern", parameters).proven
+            counted = parameters.items_per_user if method == "gaussian_counts" else 0
+            one_kind = gaussian_budget(parameters.kind_epsilon, parameters.kind_delta, counted)
+            assert proven is not None
+            assert proven.rho is not None
+            assert 4 * one_kind.rho <= proven.rho
+
+
+@settings(max_examples=100, deadline=None, derandomize=True)
+@given(st.fractions(min_value=0, max_value=1000))
+def test_a_printed_loss_is_never_below_the_proven_one(value: Fraction) -> None:
+    number = printed(value)
+    assert Fraction(number) >= value or Fraction(repr(number)) == value
+
+
+def test_decimals_print_as_they_were_written() -> None:
+    assert [printed(Fraction(text)) for text in ("0.1", "1e-6", "2.3", "0")] == [0.1, 1e-6, 2.3, 0.0]

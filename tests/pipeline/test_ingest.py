@@ -1,0 +1,203 @@
+"""Landing files into raw_log: a month is made of all that was ingested, or of nothing."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from support.door import MARCH, warehouse_at
+from support.instances import make_home
+
+from qlog_assets.errors import QlogError
+from qlog_assets.pipeline.batches import batches, ingest_batch, inspect_batch, is_ingested
+from qlog_assets.pipeline.landing import batch_of, find_batch, land, landed_files
+from qlog_assets.pipeline.raw_log import assemble_raw_log
+from qlog_assets.policy import Policy
+from qlog_assets.storage.digests import file_checksum
+from qlog_assets.storage.engine import Engine
+from qlog_assets.storage.partition import Partition
+from qlog_assets.storage.warehouse import Warehouse
+
+GOOD = "{}\tweather\t2006-03-01 10:00:00\t\t"
+BAD = "{}\tweather\tnot a time\t\t"
+OUTSIDE = "{}\tweather\t2006-09-01 10:00:00\t\t"
+
+Ingest = Callable[..., Partition]
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    return make_home(tmp_path / "home")
+
+
+@pytest.fixture
+def warehouse(home: Path) -> Warehouse:
+    return warehouse_at(home)
+
+
+@pytest.fixture
+def policy(home: Path) -> Policy:
+    return Policy.load(home / "policy.toml")
+
+
+@pytest.fixture
+def ingest(warehouse: Warehouse, policy: Policy) -> Ingest:
+    """Ingests an AOL file with so many good and bad rows and rows of other months, each of another user."""
+
+    def ingesting(name: str, good: int = 0, bad: int = 0, outside: int = 0) -> Partition:
+        path = warehouse.landing / "aol" / name
+        path.parent.mkdir(exist_ok=True)
+        patterns = [GOOD] * good + [BAD] * bad + [OUTSIDE] * outside
+        path.write_text("".join(f"{pattern.format(f'{name} {n}')}\n" for n, pattern in enumerate(patterns)))
+        with Engine.open(warehouse) as engine:
+            return ingest_batch(warehouse, engine, batch_of(path, "aol"), policy.admission)[0]
+
+    return ingesting
+
+
+def test_one_more_bad_row_takes_no_other_rows_out_of_a_month(
+    warehouse: Warehouse, policy: Policy, ingest: Ingest
+) -> None:
+    """What a file's rows are used for may not hang on another user's row: a month is whole, or it is refused."""
+    ingest("b.txt", good=5)
+    ingest("a.txt", good=80, bad=20)
+    assert assemble_raw_log(warehouse, MARCH, policy.admission)[0].rows("log") == 85
+    bad = ingest("c.txt", good=79, bad=21)
+    with pytest.raises(QlogError) as raised:
+        assemble_raw_log(warehouse, MARCH, policy.admission)
+    said = str(raised.value)
+    assert "landing/aol/c.txt" in said and f"private/landing_batch/{bad.provenance.month}" in said
+    assert "ingest.max_rejected_share = 0.2" in said and "a.txt" not in said and "\n" not in said
+
+
+def test_a_file_with_too_many_bad_rows_can_be_allowed_or_taken_out(
+    warehouse: Warehouse, policy: Policy, ingest: Ingest
+) -> None:
+    ingest("good.txt", good=5)
+    bad = ingest("poor.txt", good=3, bad=2)
+    lenient = policy.with_settings({"ingest.max_rejected_share": "0.4"})
+    assert assemble_raw_log(warehouse, MARCH, lenient.admission)[0].rows("log") == 8
+    # What the refusal tells the operator to do.
+    (warehouse.landing / "aol" / "poor.txt").unlink()
+    shutil.rmtree(warehouse.home / "private" / "landing_batch" / bad.provenance.month)
+    ingest("corrected.txt", good=4)
+    assert assemble_raw_log(warehouse, MARCH, policy.admission)[0].rows("log") == 9
+
+
+def test_a_refused_month_says_which_batch_even_where_its_landing_file_is_gone(
+    warehouse: Warehouse, policy: Policy, ingest: Ingest
+) -> None:
+    bad = ingest("poor.txt", good=3, bad=2)
+    (warehouse.landing / "aol" / "poor.txt").unlink()
+    with pytest.raises(QlogError, match=f"private/landing_batch/{bad.provenance.month}"):
+        assemble_raw_log(warehouse, MARCH, policy.admission)
+
+
+@pytest.mark.parametrize(("bad", "fits"), [(20, True), (21, False)])
+def test_rows_of_other_months_are_not_bad_rows(
+    warehouse: Warehouse, policy: Policy, ingest: Ingest, bad: int, fits: bool
+) -> None:
+    """A year's file under a policy of three months is no broken file. Check, assembly and re-ingest agree on that."""
+    batch = ingest("year.txt", good=5, bad=bad, outside=95 - bad)
+    with Engine.open(warehouse) as engine:
+        assert inspect_batch(engine, batch, policy.ingest.max_rejected_share).passed is fits
+    assert is_ingested([batch], batch_of(warehouse.landing / "aol" / "year.txt", "aol"), policy.admission) is fits
+    if fits:
+        assert assemble_raw_log(warehouse, MARCH, policy.admission)[0].rows("log") == 5
+    else:
+        with pytest.raises(QlogError, match="year"):
+            assemble_raw_log(warehouse, MARCH, policy.admission)
+
+
+# One file, once -------------------------------------------------------------------------------------------------------
+
+
+def test_a_copy_under_another_name_adds_no_rows(warehouse: Warehouse, policy: Policy, ingest: Ingest) -> None:
+    """However it came in: the command line notices a copy, a file put into the landing zone by hand is ingested."""
+    ingest("one.txt", good=5)
+    copy = warehouse.landing / "aol" / "two.txt"
+    shutil.copyfile(warehouse.landing / "aol" / "one.txt", copy)
+    with Engine.open(warehouse) as engine:
+        ingest_batch(warehouse, engine, batch_of(copy, "aol"), policy.admission)
+    assert len(batches(warehouse)) == 2
+    assert assemble_raw_log(warehouse, MARCH, policy.admission)[0].rows("log") == 5
+
+
+def test_one_file_in_two_formats_is_two_batches_each_read_in_its_own(warehouse: Warehouse) -> None:
+    for format in ("aol", "excite"):
+        (warehouse.landing / format).mkdir()
+        (warehouse.landing / format / "log.txt").write_text("u\t970916001949\tnews\n", encoding="utf-8")
+    keys = {format: batch_of(warehouse.landing / format / "log.txt", format).key for format in ("aol", "excite")}
+    assert keys["aol"] != keys["excite"]
+    for format, key in keys.items():
+        assert find_batch(warehouse, key).source.format == format
+
+
+def test_a_batch_whose_rows_were_damaged_is_refused_by_name_and_mended_by_ingesting_again(
+    warehouse: Warehouse, policy: Policy, ingest: Ingest
+) -> None:
+    batch = ingest("log.txt", good=5)
+    (rows,) = batch.files(MARCH)
+    rows.write_bytes(rows.read_bytes()[:-4] + b"PAR0")
+    with pytest.raises(QlogError, match="was changed after it was written"):
+        assemble_raw_log(warehouse, MARCH, policy.admission)
+    assert not is_ingested(batches(warehouse), batch_of(warehouse.landing / "aol" / "log.txt", "aol"), policy.admission)
+    ingest("log.txt", good=5)
+    assert assemble_raw_log(warehouse, MARCH, policy.admission)[0].rows("log") == 5
+
+
+def test_a_month_of_several_batches_has_the_rows_of_each_once(
+    warehouse: Warehouse, policy: Policy, ingest: Ingest
+) -> None:
+    for number in range(3):
+        ingest(f"{number}.txt", good=number + 1)
+    first, fresh = assemble_raw_log(warehouse, MARCH, policy.admission)
+    assert first.rows("log") == 6 and fresh
+    again, fresh = assemble_raw_log(warehouse, MARCH, policy.admission)
+    assert again.provenance.shape == first.provenance.shape and not fresh
+    ingest("3.txt", good=1)
+    assert assemble_raw_log(warehouse, MARCH, policy.admission)[0].rows("log") == 7
+
+
+# The landing zone -----------------------------------------------------------------------------------------------------
+
+
+def test_logs_of_one_name_and_different_content_both_land(warehouse: Warehouse, tmp_path: Path) -> None:
+    paths = []
+    for folder in ("a", "b"):
+        (tmp_path / folder).mkdir()
+        paths.append(tmp_path / folder / "log.txt")
+        paths[-1].write_text(f"log of {folder}\n", encoding="utf-8")
+    landed = land(warehouse, paths, "aol")
+    assert [path.read_text(encoding="utf-8") for path in landed] == ["log of a\n", "log of b\n"]
+    assert land(warehouse, paths, "aol") == landed
+    assert [path for path, _ in landed_files(warehouse)] == sorted(landed)
+
+
+def test_a_log_that_lies_in_the_landing_zone_stays_where_it_is(warehouse: Warehouse) -> None:
+    path = warehouse.landing / "aol" / "log.txt"
+    path.parent.mkdir()
+    path.write_text("log\n", encoding="utf-8")
+    assert land(warehouse, [path], "aol") == [path.resolve()]
+    assert [found for found, _ in landed_files(warehouse)] == [path]
+
+
+def test_a_batch_without_a_landing_file_is_an_error_that_says_what_to_do(warehouse: Warehouse) -> None:
+    with pytest.raises(QlogError, match="run qlog ingest with its file again"):
+        find_batch(warehouse, "gone-txt-aol-0123456789ab")
+
+
+def test_a_landing_file_that_was_replaced_is_another_batch(warehouse: Warehouse) -> None:
+    """A checksum is remembered with what the file system says of the file, so a long-lived process is not fooled."""
+    path = warehouse.landing / "aol" / "log.txt"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("one\n")
+    times = path.stat()
+    first = batch_of(path, "aol")
+    assert batch_of(path, "aol") == first
+    path.write_text("two\n")
+    os.utime(path, ns=(times.st_atime_ns, times.st_mtime_ns))
+    assert batch_of(path, "aol").checksum == file_checksum(path) != first.checksum

@@ -1,0 +1,86 @@
+"""Simulations: the sound variants as the door would draw them, and the papers' own to the letter, all of it private."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+from support.cli import qlog
+from support.instances import AOL_HEADER, MONTHS, POPULAR, USERS, make_home
+
+MARCH = MONTHS[0]
+QUIET = ("selection_scale=0.001", "query_scale=0.001", "click_scale=0.001", "transition_scale=0.001")
+"""So little noise that counts are printed as they are, but for a chance far below 1e-100."""
+
+Simulate = Callable[..., dict[str, Any]]
+
+
+@pytest.fixture
+def simulate(ingested: Path) -> Simulate:
+    """A simulation of the small log's March; returns its tables by name, and its facts."""
+
+    def simulating(*settings: str, variant: str = "paper", home: Path = ingested) -> dict[str, Any]:
+        words = [word for setting in (*QUIET, *settings) for word in ("--set", setting)]
+        facts = qlog(home, "simulate", "safelog", "--month", MARCH, "--variant", variant, *words, "--json").json
+        path = Path(facts["path"])
+        assert json.loads((path / "study.json").read_text(encoding="utf-8"))["rows"] == facts["rows"]
+        return {**facts, **{file.stem: pq.read_table(file).to_pylist() for file in path.glob("*.parquet")}}
+
+    return simulating
+
+
+def counts(rows: list[dict[str, Any]], *keys: str, of: str = "events") -> dict[Any, int]:
+    return {tuple(row[key] for key in keys) if len(keys) > 1 else row[keys[0]]: round(row[of]) for row in rows}
+
+
+def test_the_papers_algorithm_counts_events_of_queries_that_are_frequent_and_not_capped(simulate: Simulate) -> None:
+    """Five queries per user, the fourth of which nobody else types: the filter drops it before the cap of four counts."""
+    found = simulate("threshold=5", "min_frequency=5")
+    assert counts(found["queries"], "query") == dict.fromkeys(POPULAR, USERS)
+    assert found["proven"] is None and found["claimed"]["epsilon"] > 0 and found["gaps"]
+    assert counts(found["transitions"], "query", "next_query") == {
+        (POPULAR[0], POPULAR[1]): USERS,
+        (POPULAR[1], POPULAR[2]): USERS,
+        (POPULAR[2], POPULAR[3]): USERS,
+    }
+
+
+def test_without_the_papers_filter_the_rare_query_takes_a_place_in_the_cap(simulate: Simulate) -> None:
+    """What one user's rare query can do to everybody's counts: gap G1, shown by its absence."""
+    found = simulate("threshold=5", "min_frequency=1")
+    assert counts(found["queries"], "query") == dict.fromkeys(POPULAR[:3], USERS)
+
+
+def test_the_sound_variant_never_shows_what_one_user_typed(simulate: Simulate) -> None:
+    found = simulate("threshold=5", "min_frequency=1", variant="sound")
+    assert counts(found["queries"], "query", of="users") == dict.fromkeys(POPULAR[:3], USERS)
+    assert found["proven"]["epsilon"] == found["claimed"]["epsilon"] and found["gaps"] == []
+
+
+def test_the_papers_repeated_queries_count_each_time_and_the_sound_ones_once(
+    tmp_path: Path, simulate: Simulate
+) -> None:
+    home = make_home(tmp_path / "repeating")
+    log = tmp_path / "repeating.txt"
+    rows = [f"{user}\tnews\t2006-03-0{day} 10:00:00\t\t\n" for user in range(20) for day in (1, 2, 3)]
+    log.write_text(AOL_HEADER + "".join(rows), encoding="utf-8")
+    assert qlog(home, "ingest", log, "--format", "aol").success
+    assert counts(simulate("threshold=5", home=home)["queries"], "query") == {"news": 60}
+    assert counts(simulate("threshold=5", variant="sound", home=home)["queries"], "query", of="users") == {"news": 20}
+
+
+def test_parts_that_are_switched_off_are_not_drawn(simulate: Simulate) -> None:
+    for variant in ("paper", "sound"):
+        found = simulate("click_scale=none", "transition_scale=none", "threshold=5", variant=variant)
+        assert found.get("clicks", []) == [] and found.get("transitions", []) == [] and found["queries"]
+
+
+@pytest.mark.parametrize("variant", ["sound", "modern", "paper"])
+def test_every_variant_of_zealous_can_be_simulated(ingested: Path, variant: str) -> None:
+    facts = qlog(ingested, "simulate", "zealous", "--month", MARCH, "--variant", variant, "--json").json
+    assert facts["variant"] == variant and facts["charged"] is False and facts["rows"]
+    assert (facts["proven"] is None) <= (variant == "paper")

@@ -1,0 +1,213 @@
+"""Forgetting: what goes, what stays, what is recorded; and that releases and audits do not mind."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.cli import qlog
+from support.door import (
+    APRIL,
+    MARCH,
+    Child,
+    charges,
+    die_releasing,
+    door_at,
+    in_child,
+    public_files,
+    release,
+    warehouse_at,
+)
+from support.instances import AOL_HEADER, make_home, small_log
+from support.tampering import edit_json
+from support.warehouses import build_chain
+
+from qlog_assets.ledger import Ledger
+from qlog_assets.months import Month
+from qlog_assets.verify.audit import audit_warehouse
+from qlog_assets.verify.retention import forget_before
+
+pytest_plugins = ("support.warehouse_fixtures",)
+
+NEVER = "nothing of it was released"
+
+
+def forget(home: Path, before: str = "2006-05", landing: bool = False) -> dict[str, Any]:
+    door = door_at(home)
+    return forget_before(door.warehouse, door.policy, door.ledger, Month(before), landing)
+
+
+def private_rows(home: Path) -> dict[str, list[str]]:
+    """The months of which each asset still has rows."""
+    found: dict[str, list[str]] = {}
+    for path in sorted((home / "private").rglob("*.parquet")):
+        asset, *rest = path.relative_to(home / "private").parts
+        months = [part for part in rest if part in (MARCH, APRIL)]
+        if asset not in ("pool", "public_lists") and path.parent.name != "rejected":
+            found.setdefault(asset, []).extend(months[:1])
+    return {asset: sorted(set(months)) for asset, months in found.items()}
+
+
+def landed(home: Path) -> list[str]:
+    return sorted(path.name for path in (home / "landing" / "aol").iterdir())
+
+
+def test_published_months_lose_their_private_data_and_others_keep_theirs(released: Path) -> None:
+    build_chain(released, APRIL)
+    before = public_files(released)
+    answer = qlog(released, "forget", "--before", "2006-05", "--json").json
+    (name,) = landed(released)
+    assert answer == {"months": [MARCH], "kept": {APRIL: NEVER}, "landing": [name], "landing_deleted": []}
+    assets = ("capped_log", "cleaned_log", "pool_augmented", "raw_log", "landing_batch")
+    assert private_rows(released) == {asset: [APRIL] for asset in assets}
+    assert list((released / "private" / "draws").iterdir()) == []
+    assert public_files(released) == before
+    said = qlog(released, "forget", "--before", "2006-05").out
+    assert f"{APRIL}: kept, because {NEVER}" in said and f"{name}: still holds forgotten months" in said
+
+
+def test_the_ledger_records_what_was_forgotten_before_it_is_gone(released: Path) -> None:
+    forget(released)
+    (event,) = [event for event in Ledger.open(released / "ledger.db").events() if event.kind == "forgotten"]
+    assert event.facts["months"] == [MARCH]
+    assert list(event.facts["files"].values()) == [[MARCH, APRIL]]
+
+
+def test_audits_stay_green_and_say_what_can_no_longer_be_counted(released: Path) -> None:
+    forget(released)
+    answer = qlog(released, "audit", "--json").json
+    (verdict,) = answer["releases"]
+    assert (answer["ok"], verdict["findings"]) == (True, [])
+    assert any("capped_log was forgotten on" in note and "cannot be counted again" in note for note in verdict["notes"])
+    assert "its stored draw is no longer there" in verdict["notes"]
+
+
+def test_the_public_release_is_still_served_and_still_watched(released: Path) -> None:
+    forget(released)
+    before = public_files(released)
+    receipt = door_at(released).publish("safelog", MARCH)
+    assert receipt.charge.state == "published" and public_files(released) == before
+    assert receipt.path is not None
+    edit_json(receipt.path / "manifest.json", "month", value=str(APRIL))
+    assert not audit_warehouse(warehouse_at(released)).ok
+
+
+def test_the_same_file_ingested_again_serves_the_published_release_and_charges_nothing(
+    released: Path, tmp_path: Path
+) -> None:
+    (charge,) = charges(released)
+    before = public_files(released)
+    log = tmp_path / "small.txt"
+    log.write_text(small_log(), encoding="utf-8")
+    assert forget(released)["months"] == [MARCH]
+    refusal = qlog(released, "release", "safelog", "--month", MARCH).refusal
+    assert "no rows of 2006-03 were ingested" in refusal
+    assert qlog(released, "ingest", log, "--format", "aol", "--json").json["accepted"] > 0
+    answer = qlog(released, "release", "safelog", "--month", MARCH, "--json").json
+    assert (answer["release_id"], answer["charged"]) == (charge.release_id, False)
+    assert public_files(released) == before and len(charges(released)) == 1
+    (verdict,) = audit_warehouse(warehouse_at(released)).releases
+    assert verdict.findings == [] and not any("counted again" in note for note in verdict.notes)
+    # And it can be forgotten once more.
+    assert forget(released)["months"] == [MARCH]
+    assert private_rows(released) == {"raw_log": [APRIL], "landing_batch": [APRIL]}
+
+
+def test_a_landing_file_goes_with_the_last_of_its_months(released: Path) -> None:
+    (name,) = landed(released)
+    assert forget(released, landing=True)["landing_deleted"] == []
+    assert landed(released) == [name]
+    build_chain(released, APRIL)
+    release(released, APRIL)
+    # Only listed at first; by then nothing but the ledger knows which months the file held.
+    assert forget(released)["landing"] == [name]
+    assert landed(released) == [name] and private_rows(released) == {}
+    assert forget(released, landing=True) == {"months": [], "kept": {}, "landing": [name], "landing_deleted": [name]}
+    assert landed(released) == []
+    report = audit_warehouse(warehouse_at(released))
+    assert report.ok and len(report.releases) == 2
+
+
+def test_a_landing_file_with_rows_of_a_month_that_is_kept_is_kept(released: Path) -> None:
+    build_chain(released, APRIL)
+    release(released, APRIL)
+    (name,) = landed(released)
+    # April is published but not older than April.
+    assert forget(released, before="2006-04", landing=True) == {
+        "months": [MARCH], "kept": {}, "landing": [name], "landing_deleted": [],
+    }  # fmt: skip
+    assert landed(released) == [name]
+
+
+def test_a_file_of_one_month_goes_although_another_file_of_that_month_stays(tmp_path: Path) -> None:
+    home = make_home(tmp_path / "warehouse")
+    header, *rows = small_log().splitlines(keepends=True)
+    (tmp_path / "march.txt").write_text(AOL_HEADER + "".join(row for row in rows if "\t2006-03" in row), "utf-8")
+    (tmp_path / "both.txt").write_text(header + "".join(rows[::7]), "utf-8")
+    paths = [tmp_path / "march.txt", tmp_path / "both.txt"]
+    assert qlog(home, "ingest", *paths, "--format", "aol").code == 0
+    build_chain(home)
+    release(home)
+    answer = forget(home, landing=True)
+    assert (answer["landing"], answer["landing_deleted"]) == (["both.txt", "march.txt"], ["march.txt"])
+    assert audit_warehouse(warehouse_at(home)).ok
+
+
+@pytest.mark.parametrize(
+    ("point", "reason"),
+    [
+        ("charge_reserved", "is reserved and not published"),
+        ("draw_recorded", "is drawn and not published"),
+        ("publication_recorded", "are not whole: its files are gone"),
+    ],
+)
+def test_a_month_whose_release_is_not_finished_keeps_what_finishing_it_takes(
+    chained: Path, point: str, reason: str
+) -> None:
+    assert in_child(die_releasing, chained, point).killed
+    answer = forget(chained)
+    assert answer["months"] == [] and reason in answer["kept"][MARCH]
+    assert release(chained).charged is False
+    assert forget(chained)["months"] == [MARCH]
+
+
+def test_a_withdrawn_month_can_be_forgotten(released: Path) -> None:
+    (charge,) = charges(released)
+    door_at(released).withdraw(charge.release_id, "a name was in it")
+    assert forget(released)["months"] == [MARCH]
+    assert audit_warehouse(warehouse_at(released)).ok
+
+
+def test_studies_of_a_forgotten_month_go_too(released: Path) -> None:
+    for month in (MARCH, APRIL):
+        assert qlog(released, "simulate", "safelog", "--month", month).code == 0
+    forget(released)
+    (study,) = (released / "private" / "studies").glob("*/study.json")
+    assert json.loads(study.read_text("utf-8"))["month"] == APRIL
+
+
+def test_nothing_older_leaves_everything_as_it_is(released: Path) -> None:
+    before = private_rows(released)
+    assert forget(released, before="2006-03") == {"months": [], "kept": {}, "landing": [], "landing_deleted": []}
+    assert private_rows(released) == before
+    assert not [event for event in Ledger.open(released / "ledger.db").events() if event.kind == "forgotten"]
+
+
+def _forget_in_child(home: Path) -> dict[str, Any]:
+    return forget(home)
+
+
+@pytest.mark.faults
+def test_forgetting_while_the_month_is_released_waits_or_keeps_it(another: Callable[[str], Path]) -> None:
+    for _ in range(3):
+        home = another("chained")
+        children = [Child(die_releasing, home, "never"), Child(_forget_in_child, home)]
+        released, forgotten = (child.end() for child in children)
+        assert (released.code, forgotten.code) == (0, 0), (released, forgotten)
+        assert len(charges(home)) == 1 and public_files(home)
+        assert audit_warehouse(warehouse_at(home)).ok
+        shutil.rmtree(home)

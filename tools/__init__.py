@@ -1,0 +1,1 @@
+"""What writes generated pages and pins. Not part of the wheel."""
