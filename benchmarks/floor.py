@@ -37,7 +37,7 @@ def run_floor(
 ) -> dict[str, float]:
     """Run every stage; the tables stay in the connection."""
     for name in ("normalise_ascii", "normalise_url_ascii"):
-        connection.execute((SQL / f"{name}.sql").read_text(encoding="utf-8"))
+        connection.execute((SQL / "log" / f"{name}.sql").read_text(encoding="utf-8"))
     variables = {
         "landing_file": str(landing_file),
         "queries_per_user": queries_per_user,
@@ -55,14 +55,13 @@ def run_floor(
 
 
 def main() -> None:
-    from qlog_assets.pipeline.chain import SESSION_GAP_MINUTES
-
     from qlog_assets.policy import Policy
+    from qlog_assets.privacy.limits import SESSION_GAP_MINUTES
     from qlog_assets.settings import Settings
-    from qlog_assets.storage.engine import Engine
+    from qlog_assets.storage.engine import database_limits
 
-    settings, chosen = Settings.from_environment(), Policy().safelog
-    connection = duckdb.connect(":memory:", config=Engine.limits(settings, Path(sys.argv[2])))
+    settings, chosen = Settings.from_environment(), Policy().section("safelog")
+    connection = duckdb.connect(":memory:", config=database_limits(settings, Path(sys.argv[2])))
     connection.execute("SET enable_progress_bar = false")
     seconds = run_floor(
         connection,

@@ -44,10 +44,11 @@ COLUMNS = 'user = "user"\nquery = "query"\ntime = "time"\n'
 def prepare(rows: int, users: int) -> None:
     """Write the log as the peers take it and as we do, ingest ours and clean it: where both of our runs start."""
     import duckdb
-    from qlog_assets.pipeline.chain import Chain
 
     from benchmarks.peer_log import peer_log
     from qlog_assets.api.operations import ingest_files
+    from qlog_assets.pipeline.cleaned_log import CLEANED_LOG
+    from qlog_assets.pipeline.stage import Work
     from qlog_assets.storage.engine import Engine
 
     warehouse = _warehouse().make()
@@ -69,7 +70,7 @@ def prepare(rows: int, users: int) -> None:
     policy = Policy.load(warehouse.settings.policy_file)
     ingest_files(warehouse, policy, [home / OUR_LOG], "table", home / "columns.toml", lambda step: None)
     with Engine.open(warehouse) as engine:
-        Chain(warehouse, engine).clean(Month(MONTH), warehouse.current("raw_log", MONTH))
+        CLEANED_LOG.make_current_month(Work(warehouse, engine, Month(MONTH)))
 
 
 def bare() -> dict[str, Any]:
@@ -81,13 +82,13 @@ def bare() -> dict[str, Any]:
 
     from qlog_assets.privacy.histogram import stability_histogram
     from qlog_assets.privacy.randomness import SecureRandom
-    from qlog_assets.storage.engine import Engine
+    from qlog_assets.storage.engine import database_limits
 
     warehouse = _warehouse()
     cleaned = [str(path) for path in warehouse.current("cleaned_log", MONTH).files("log")]
     statement = (Path(__file__).resolve().parent / "bare.sql").read_text(encoding="utf-8")
     started, cpu = time.perf_counter(), own_cpu()
-    connection = duckdb.connect(":memory:", config=Engine.limits(warehouse.settings, warehouse.spill))
+    connection = duckdb.connect(":memory:", config=database_limits(warehouse.settings, warehouse.spill))
     counts = connection.sql(
         statement, params={"cleaned_log": cleaned, "queries_per_user": QUERIES_PER_USER}
     ).to_arrow_table()
@@ -127,7 +128,7 @@ def rows_of(warehouse: Warehouse) -> dict[str, int]:
 def release_from_cleaned(warehouse: Warehouse) -> None:
     """Materialize what comes after the cleaned log, as "materialize" on those assets in the UI would.
 
-    Clicks and transitions are read_none off in the task, so nobody asks for their tables.
+    Clicks and transitions are switched off in the task, so nobody asks for their tables.
     """
     import dagster as dg
 
@@ -135,8 +136,8 @@ def release_from_cleaned(warehouse: Warehouse) -> None:
     from qlog_assets.definitions import defs
     from qlog_assets.mechanisms.register import mechanism
 
-    entry = mechanism("safelog")
-    chosen = [*entry.inputs, entry.draw_asset, entry.released_assets["queries"]]
+    safelog = mechanism("safelog")
+    chosen = [*safelog.inputs, safelog.draw_asset, safelog.released_assets["queries"]]
     policy = Policy.load(warehouse.settings.policy_file)
     config = {"resources": {"policy": {"config": {"settings": all_settings(policy)}}}, "loggers": {"events": {}}}
     with dagster_instance(warehouse) as instance:
@@ -151,7 +152,8 @@ def release_from_cleaned(warehouse: Warehouse) -> None:
 
 def all_settings(policy: Policy) -> dict[str, str]:
     """The task's parameters as the launchpad is given them: the resource's own defaults are those of the warm-up."""
-    return {key: text for key, text in policy.flat.items() if key.startswith("safelog.")}
+    chosen = policy.section("safelog").as_public()
+    return {f"safelog.{key}": "none" if value is None else str(value) for key, value in chosen.items()}
 
 
 def _warehouse() -> Warehouse:

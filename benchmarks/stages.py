@@ -20,7 +20,7 @@ class Stage:
 
 def stages(home: Path) -> list[Stage]:
     """Every step that was run in a warehouse, in order."""
-    from qlog_assets.api.runs import open_existing
+    from qlog_assets.storage.dagster_home import open_existing
 
     found = []
     with open_existing(home / "dagster") as instance:

@@ -273,9 +273,7 @@ def python(arguments: Sequence[str], env: dict[str, str] | None = None) -> Cost:
 
 def qlog(home: Path, arguments: Sequence[str]) -> Cost:
     """The command line as a person starts it."""
-    return measure(
-        [sys.executable, "-m", "qlog_assets.cli.app", *arguments], env={"QLOG_HOME": str(home)}, cwd=CHECKOUT
-    )
+    return measure([sys.executable, "-m", "qlog_assets.cli", *arguments], env={"QLOG_HOME": str(home)}, cwd=CHECKOUT)
 
 
 def inner(cost: Cost) -> Cost:

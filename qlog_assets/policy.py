@@ -85,8 +85,8 @@ class Policy(Parameters):
             try:
                 sections[each.name] = each.policy_section(**dict(chosen))
             except ParameterError as error:
-                raise ParameterError(f"{each.name}.{error}") from None
-        super().__init__(**values, mechanisms=sections)
+                raise ParameterError(f"{each.name}: {error}") from None
+        super().__init__(**{**values, "mechanisms": sections})
 
     @model_validator(mode="after")
     def _check_together(self) -> Self:

@@ -1,4 +1,4 @@
-"""What all tests share: where temporary files lie, and warehouses that were prepared once a session."""
+"""What all tests share: where temporary files lie, and warehouses that were prepared once per session."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.fixture(scope="session")
 def prepared(tmp_path_factory: pytest.TempPathFactory) -> Prepared:
-    """Warehouses that several tests start from, each made once a session whichever worker needs it first."""
+    """Warehouses that several tests start from, each made once per session whichever worker needs it first."""
     return prepared_warehouses(tmp_path_factory)
 
 

@@ -83,8 +83,8 @@ def test_the_wheel_carries_statements_suites_and_all_that_the_package_reads(whee
     with zipfile.ZipFile(wheel) as archive:
         names = set(archive.namelist())
     for folder in ("sql", "expectations"):
-        here = {path.name for path in (ROOT / folder).iterdir()}
-        assert {f"qlog_assets/{folder}/{name}" for name in here} <= names
+        here = {str(path.relative_to(ROOT)) for path in (ROOT / folder).rglob("*") if path.is_file()}
+        assert len(here) > 10 and {f"qlog_assets/{name}" for name in here} <= names
     data = {
         path for path in (ROOT / "qlog_assets").rglob("*") if path.suffix not in (".py", ".pyc", "") and path.is_file()
     }
@@ -110,8 +110,12 @@ def test_an_installed_wheel_makes_and_releases_a_log_in_an_empty_directory(insta
 
 @pytest.mark.slow
 def test_the_wheel_is_what_runs_and_not_the_checkout(installed: Path, tmp_path: Path) -> None:
-    code = "import qlog_assets, qlog_assets.resources as r; print(qlog_assets.__file__); print(r.shipped_file('sql'))"
+    code = (
+        "import qlog_assets; from qlog_assets.settings import shipped_file; print(qlog_assets.__file__)\n"
+        "print(shipped_file('sql', 'log/cleaned_log.sql').resolve(strict=True))"
+    )
     done = subprocess.run(
         [str(installed / "python"), "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True
     )
-    assert all(Path(line).is_relative_to(installed.parent) for line in done.stdout.split())
+    lines = done.stdout.split()
+    assert len(lines) == 2 and all(Path(line).is_relative_to(installed.parent) for line in lines)

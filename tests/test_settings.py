@@ -1,124 +1,18 @@
-"""The policy file and the environment: every key checked, decimals exact, `none` for off, file names beside it."""
+"""The machine's side: which warehouse, ledger and limits the environment names, and where shipped files lie."""
 
 from __future__ import annotations
 
-from fractions import Fraction
+import os
+import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
-from qlog_assets.errors import ParameterError, QlogError
-from qlog_assets.months import Month
-from qlog_assets.policy import Policy, qualify_names
-from qlog_assets.settings import CHECKOUT, Settings
-
-
-@pytest.fixture
-def load(tmp_path: Path):
-    def loading(text: str) -> Policy:
-        path = tmp_path / "policy.toml"
-        path.write_text(text, encoding="utf-8")
-        return Policy.load(path)
-
-    return loading
-
-
-# The policy file ----------------------------------------------------------------------------------------------------
-
-
-def test_without_a_file_the_policy_is_the_default(tmp_path: Path) -> None:
-    assert Policy.load(tmp_path / "policy.toml") == Policy()
-
-
-def test_decimals_of_the_file_are_read_as_written_and_not_as_doubles(load) -> None:
-    policy = load("[safelog]\nselection_scale = 0.1\ndelta = 1e-7\n[budget]\nepsilon = 2.30\n")
-    assert policy.section("safelog").selection_scale == Fraction(1, 10)
-    assert policy.section("safelog").delta == Fraction(1, 10**7)
-    assert policy.budget.epsilon == Fraction(23, 10)
-
-
-def test_the_word_none_in_the_file_switches_an_optional_part_off(load) -> None:
-    policy = load('last = "none"\n[safelog]\ntransition_scale = "none"\nclick_scale = "None"\n')
-    assert (
-        policy.section("safelog").transition_scale is None
-        and policy.section("safelog").click_scale is None
-        and policy.last is None
-    )
-    with pytest.raises(QlogError, match="threshold"):
-        load('[safelog]\nthreshold = "none"\n')
-
-
-def test_file_names_are_relative_to_the_policy_file_wherever_the_command_runs(
-    load, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir("/")
-    policy = load('url_list = "lists/urls.txt"\n[pool]\nkind = "query_list"\npath = "pool.txt"\n')
-    assert policy.pool.path == tmp_path / "pool.txt" and policy.url_list == tmp_path / "lists" / "urls.txt"
-    assert load('url_list = "/elsewhere/urls.txt"\n').url_list == Path("/elsewhere/urls.txt")
-
-
-@pytest.mark.parametrize(
-    ("text", "named"),
-    [
-        ("quite = 'unknown'", "quite: unknown key"),
-        ("[safelog]\nq_f = 5", "safelog.*q_f: unknown key"),
-        ("[mechanism]\nepsilon = 5", "mechanism: unknown key"),
-        ("[budget]\naccountant = 'generous'", "accountant"),
-        ("[ingest]\nmax_rejected_share = 2", "max_rejected_share"),
-        ("[safelog]\nselection_scale = true", "selection_scale"),
-        ("[safelog]\nselection_scale = nan", "selection_scale"),
-        ("first = 2006-03-01", "first"),
-        ("safelog = 3", "safelog"),
-        ("[pool]\nkind = 'releases'", "release_ids"),
-    ],
-)
-def test_what_a_file_gets_wrong_is_named(load, tmp_path: Path, text: str, named: str) -> None:
-    with pytest.raises(QlogError, match=f"policy.toml: .*{named}") as refused:
-        load(text)
-    assert "\n" not in str(refused.value)
-
-
-def test_one_months_policy_is_possible_and_the_wrong_order_is_not(load) -> None:
-    assert load('first = "2006-03"\nlast = "2006-03"\n').last == Month("2006-03")
-    with pytest.raises(QlogError, match="2006-02 is before first"):
-        load('first = "2006-03"\nlast = "2006-02"\n')
-
-
-# Settings of the command line ----------------------------------------------------------------------------------------
-
-
-def test_settings_change_what_they_name_and_nothing_else() -> None:
-    changed = Policy().with_settings({"safelog.threshold": "7", "pool.description": "mine", "last": "2006-05"})
-    assert changed.safelog == Policy().safelog.with_changes(threshold=7)
-    assert changed.pool.description == "mine" and changed.last == Month("2006-05")
-    assert changed.budget == Policy().budget
-
-
-def test_settings_are_checked_like_the_file() -> None:
-    for settings, named in (
-        ({"safelog.treshold": "7"}, "safelog.treshold: unknown key"),
-        ({"nothing.at.all": "7"}, "nothing.at.all: unknown key"),
-        ({"dataset.name": "7"}, "dataset.name: unknown key"),
-        ({"safelog.threshold": "0"}, "threshold"),
-        ({"last": "1990-01"}, "last"),
-    ):
-        with pytest.raises(ParameterError, match=named):
-            Policy().with_settings(settings)
-
-
-def test_a_bare_key_belongs_to_the_mechanism_at_hand_and_is_refused_where_it_could_mean_two() -> None:
-    assert qualify_names({"delta": "0"}, "zealous") == {"zealous.delta": "0"}
-    assert qualify_names({"queries_per_user": "3"}) == {"safelog.queries_per_user": "3"}
-    assert qualify_names({"last": "2006-05"}, "safelog") == {"last": "2006-05"}
-    with pytest.raises(ParameterError, match=r"safelog\.delta or zealous\.delta"):
-        qualify_names({"delta": "0"})
-
-
-def test_every_setting_can_be_written_down_and_read_back() -> None:
-    policy = Policy().with_settings({"safelog.transition_scale": "none", "safelog.selection_scale": "1/3"})
-    kept = {key: text for key, text in policy.flat.items() if key not in ("pool.release_ids", "zealous.kinds")}
-    assert Policy().with_settings(kept) == policy
-
+from qlog_assets import settings as settings_module
+from qlog_assets.errors import ParameterError
+from qlog_assets.settings import CHECKOUT, PACKAGE, Settings, shipped_file
 
 # The environment -----------------------------------------------------------------------------------------------------
 
@@ -140,3 +34,45 @@ def test_in_a_checkout_the_warehouse_is_the_checkouts_wherever_the_command_runs(
     monkeypatch.delenv("QLOG_HOME", raising=False)
     monkeypatch.chdir(tmp_path)
     assert Settings.from_environment().home == CHECKOUT / "warehouse"
+
+
+# Files that ship with the code ---------------------------------------------------------------------------------------
+
+
+def test_statements_and_suites_are_found_by_folder_and_name() -> None:
+    assert shipped_file("sql", "safelog/query_counts.sql") == CHECKOUT / "sql" / "safelog" / "query_counts.sql"
+    assert shipped_file("expectations", "log/raw_log.json").is_file()
+    assert not shipped_file("sql", "safelog/no_such_statement.sql").exists()
+
+
+def test_a_mechanism_of_somebody_else_brings_its_files_and_replaces_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("toy/counts.sql", "safelog/query_counts.sql"):
+        (tmp_path / "sql" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "sql" / name).write_text("-- A toy.\nSELECT 1", encoding="utf-8")
+    assert not shipped_file("sql", "toy/counts.sql").exists()
+    monkeypatch.setattr(settings_module, "SHIPPED_ROOTS", [tmp_path])
+    assert shipped_file("sql", "toy/counts.sql") == tmp_path / "sql" / "toy" / "counts.sql"
+    assert shipped_file("sql", "safelog/query_counts.sql").is_relative_to(CHECKOUT)
+
+
+def test_suites_are_found_from_a_wheel_and_never_beside_it(tmp_path: Path) -> None:
+    site = tmp_path / "site"
+    (site / "qlog_assets" / "expectations" / "log").mkdir(parents=True)
+    for part in ("__init__.py", "version.py", "settings.py", "errors.py"):
+        shutil.copy(PACKAGE / part, site / "qlog_assets" / part)
+    (site / "qlog_assets" / "expectations" / "log" / "raw_log.json").write_text("{}", encoding="utf-8")
+    (site / "sql" / "log").mkdir(parents=True)
+    (site / "sql" / "log" / "raw.sql").write_text("-- Somebody else's.", encoding="utf-8")
+    code = (
+        "from qlog_assets.settings import *\n"
+        f"assert PACKAGE.is_relative_to({str(site)!r})\n"
+        "found = shipped_file('expectations', 'log/raw_log.json')\n"
+        "assert found == PACKAGE / 'expectations' / 'log' / 'raw_log.json' and found.is_file()\n"
+        "try: shipped_file('sql', 'log/raw.sql')\n"
+        "except QlogError as error: assert 'install the package again' in str(error)\n"
+        "else: raise SystemExit('took a directory of somebody else')"
+    )
+    environment = {**os.environ, "PYTHONPATH": str(site)}
+    subprocess.run([sys.executable, "-c", code], check=True, cwd=site, env=environment)

@@ -8,12 +8,13 @@ from __future__ import annotations
 import logging
 import multiprocessing
 import os
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, redirect_stderr
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TextIO, cast
 
 from qlog_assets.errors import QlogError
 from qlog_assets.storage.dagster_home import prepare_home
@@ -76,7 +77,7 @@ def run(warehouse: Warehouse, work: JobRun, tell: Tell = ignore, bar: Bar | None
 
     ahead = loading_ahead() if work.evaluates_checks else nullcontext()
     config = {**work.config, "loggers": {"events": {}}}
-    with dagster_instance(warehouse) as instance, listening(tell, bar) as failed_checks, ahead:
+    with dagster_instance(warehouse) as instance, listening(tell, bar) as failed_checks, ahead, without_echoes():
         if work.new_in is not None and work.partition is not None:
             instance.add_dynamic_partitions(work.new_in, [work.partition])
         job = defs.resolve_job_def(work.job)
@@ -109,6 +110,33 @@ def saying_what_failed() -> Iterator[None]:
         words = str(getattr(error, "orig", None) or error).strip().splitlines()
         reason = words[0] if words else type(error).__name__
         raise RunFailedError(f"the machine could not finish the run ({reason}): mend that and run it again") from error
+
+
+ECHO = "Exception while writing logger call to event log"
+"""How Dagster begins when it prints an event that its history could not take."""
+
+
+class Unechoed:
+    """Standard error without Dagster's echoes."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def write(self, text: str) -> int:
+        return len(text) if text.startswith(ECHO) else self._stream.write(text)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+
+@contextmanager
+def without_echoes() -> Iterator[None]:
+    """Keep Dagster from printing whole events where its history has no room: it raises what failed as well."""
+    if sys.stderr is None:  # The caller closed it.
+        yield
+        return
+    with redirect_stderr(cast("TextIO", Unechoed(sys.stderr))):
+        yield
 
 
 def run_all(warehouse: Warehouse, works: Sequence[JobRun], tell: Tell = ignore) -> dict[str, str]:

@@ -24,7 +24,6 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import numpy as np
-from scipy.special import betainccinv, betaincinv
 
 from qlog_assets.privacy.randomness import RandomSource
 
@@ -96,11 +95,16 @@ class AuditResult:
 
 def lower_bound(hits: int, runs: int, error: float) -> float:
     """Clopper–Pearson: below this the true probability lies with probability at most `error`."""
+    # Imported on first use: every command loads this module, and few attack anything.
+    from scipy.special import betaincinv
+
     return 0.0 if hits == 0 else float(betaincinv(hits, runs - hits + 1, error))
 
 
 def upper_bound(hits: int, runs: int, error: float) -> float:
     """Clopper–Pearson: above this the true probability lies with probability at most `error`."""
+    from scipy.special import betainccinv
+
     return 1.0 if hits == runs else float(betainccinv(hits + 1, runs - hits, error))
 
 

@@ -23,6 +23,7 @@ from qlog_assets.sources.readers import MonthRange, read_batch
 from qlog_assets.sources.readers_sql import OUTSIDE_POLICY
 from qlog_assets.storage.engine import Engine
 from qlog_assets.storage.partition import Partition, TableFacts, WarehouseError, describe, is_intact
+from qlog_assets.storage.private_files import remove_whole
 from qlog_assets.storage.warehouse import Warehouse
 
 LANDING_BATCH = "landing_batch"
@@ -99,7 +100,10 @@ def ingest_batch(
             tables[month] = engine.facts(directory, sorted((directory / "accepted" / month).glob("*.parquet")))
         return tables
 
-    return warehouse.write_partition(provenance, write, measured=measured, usable=is_complete)
+    written = warehouse.write_partition(provenance, write, measured=measured, usable=is_complete)
+    # What an earlier version read of the same file counts no more, damaged or read in another way as it may be.
+    remove_whole(warehouse.private / EARLIER_NAME / batch.key)
+    return written
 
 
 def batches(warehouse: Warehouse) -> list[Partition]:

@@ -21,6 +21,10 @@ from qlog_assets.storage.statements import statement_version
 from qlog_assets.storage.warehouse import Warehouse
 
 
+ORIGIN = "origin"
+"""How provenance marks what a stage was made from that is no partition: `origin:<name>`, with a digest."""
+
+
 @dataclass(frozen=True)
 class Work:
     """On whose behalf stages are made: which warehouse, engine, month and run, and what the policy chose."""
@@ -94,7 +98,8 @@ class Stage:
                 inputs[name] = found
         upstream: dict[str, Partition | str] = {**inputs}
         if self.origin is not None:
-            upstream |= self.origin(work.warehouse, work.month)
+            digests = self.origin(work.warehouse, work.month)
+            upstream |= {f"{ORIGIN}:{name}": digest for name, digest in digests.items()}
         provenance = describe(
             self.name,
             work.month,

@@ -6,6 +6,7 @@ keep the history in PostgreSQL, is left alone.
 
 from __future__ import annotations
 
+import json
 import os
 import tempfile
 from collections.abc import Iterator
@@ -54,7 +55,7 @@ def is_outdated(settings: Path) -> bool:
 
 @contextmanager
 def open_existing(directory: Path) -> Iterator[dg.DagsterInstance]:
-    """The instance that lies in a directory, whichever one this process is pointed at. Its settings stay as they are."""
+    """The instance that lies in a directory, whichever one this process is pointed at. Its settings stay."""
     import dagster as dg
 
     if not is_outdated(directory / SETTINGS):
@@ -63,7 +64,8 @@ def open_existing(directory: Path) -> Iterator[dg.DagsterInstance]:
         return
     # Settings of an earlier version may name a storage class that is gone; the files are Dagster's own all the same.
     with tempfile.TemporaryDirectory(prefix="qlog-dagster-") as folder:
-        history = f"storage:\n  sqlite:\n    base_dir: {directory}\n"
+        # Quoted, or a space and a # in a folder's name would end it and an empty history be made beside it.
+        history = f"storage:\n  sqlite:\n    base_dir: {json.dumps(str(directory), ensure_ascii=False)}\n"
         (Path(folder) / SETTINGS).write_text(DAGSTER_YAML + history, encoding="utf-8")
         with dg.DagsterInstance.from_config(folder) as instance:
             yield instance

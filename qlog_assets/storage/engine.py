@@ -16,6 +16,7 @@ import numpy as np
 import pyarrow as pa
 
 from qlog_assets.errors import QlogError
+from qlog_assets.settings import Settings
 from qlog_assets.storage.digests import file_checksum
 from qlog_assets.storage.partition import TableFacts
 from qlog_assets.storage.scratch import temporary_directory
@@ -48,23 +49,26 @@ def quoting_no_value(trouble: str, advice: str) -> Iterator[None]:
 @contextlib.contextmanager
 def open_database(warehouse: Warehouse, connection: duckdb.DuckDBPyConnection) -> Iterator[duckdb.DuckDBPyConnection]:
     """A fresh in-memory DuckDB, held to the machine's limits and closed at the end of the block."""
-    settings = warehouse.settings
     # A spill directory of its own: engines that share one write over each other's files (duckdb issue 15173).
     with contextlib.closing(connection), temporary_directory(warehouse.spill) as spill:
-        limits = {
-            "memory_limit": f"{settings.memory_limit_mb}MB",
-            "temp_directory": str(spill),
-            "max_temp_directory_size": f"{settings.spill_limit_gb}GB",
-            "threads": settings.threads,
-            "preserve_insertion_order": False,
-            # Nothing is ever fetched: what is not on this machine is an error, not a download.
-            "autoinstall_known_extensions": False,
-            # A file is read as it lies on the disk: whoever computed its checksum did so too.
-            "enable_external_file_cache": False,
-        }
-        for name, value in limits.items():
+        for name, value in database_limits(warehouse.settings, spill).items():
             connection.execute(f"SET {name} = ?", [value])
         yield connection
+
+
+def database_limits(settings: Settings, spill: Path) -> dict[str, Any]:
+    """DuckDB's configuration: how much memory, where it spills and how far, how many threads."""
+    return {
+        "memory_limit": f"{settings.memory_limit_mb}MB",
+        "temp_directory": str(spill),
+        "max_temp_directory_size": f"{settings.spill_limit_gb}GB",
+        "threads": settings.threads,
+        "preserve_insertion_order": False,
+        # Nothing is ever fetched: what is not on this machine is an error, not a download.
+        "autoinstall_known_extensions": False,
+        # A file is read as it lies on the disk: whoever computed its checksum did so too.
+        "enable_external_file_cache": False,
+    }
 
 
 OpenEngine = Callable[[], contextlib.AbstractContextManager["Engine"]]
@@ -158,7 +162,9 @@ class Engine:
         """The single row a statement answers, by column name."""
         result = self.run(name, **parameters)
         columns = [column[0] for column in result.description]
-        return dict(zip(columns, result.fetchone() or (), strict=True))
+        # To the end: DuckDB refuses to take a table's name away while an answer is half read.
+        (row,) = result.fetchall()
+        return dict(zip(columns, row, strict=True))
 
     def write(
         self, name: str, path: Path, *, events: str | None = None, digest: bool = False, **parameters: Any

@@ -8,11 +8,12 @@ from functools import cached_property
 from qlog_assets.door.draws import Draw
 from qlog_assets.errors import ParameterError, QlogError
 from qlog_assets.ledger import Charge, Ledger
-from qlog_assets.mechanisms.inputs import is_of_this_version
+from qlog_assets.mechanisms.inputs import is_of_this_version, stages
 from qlog_assets.mechanisms.mechanism import Mechanism
 from qlog_assets.mechanisms.register import releasable_mechanism
 from qlog_assets.pipeline.landing import landed_files
-from qlog_assets.pipeline.stage import Stage
+from qlog_assets.months import Month
+from qlog_assets.pipeline.stage import ORIGIN, Stage
 from qlog_assets.storage.digests import file_checksum
 from qlog_assets.storage.engine import Engine
 from qlog_assets.storage.partition import PUBLIC_MATERIAL, Partition, WarehouseError
@@ -161,9 +162,20 @@ class Lineage:
             if asset == "landing":
                 if shape not in self.landing_checksums:
                     _note(found, f"the landing file of {partition.provenance.month} is no longer there")
+            elif asset == ORIGIN:
+                self._origin(partition, batch, shape, found)
             elif not (self.warehouse.private / asset / PUBLIC_MATERIAL).is_dir():
                 # Public material belongs to no month; it is looked at by its content.
                 self._pass(asset, batch or partition.provenance.month, shape, found)
+
+    def _origin(self, partition: Partition, name: str, digest: str, found: Followed) -> None:
+        """What a stage was made from that is no partition."""
+        made = partition.provenance
+        stage = next((stage for stage in stages() if stage.name == made.asset and stage.origin is not None), None)
+        if stage is None or stage.origin is None:
+            return
+        if stage.origin(self.warehouse, Month(made.month)).get(name) != digest:
+            _note(found, f"the {name.replace('_', ' ')} of {made.month} is no longer there as it was read")
 
     def _pass(self, asset: str, month: str, shape: str, found: Followed) -> None:
         """One partition on the way and what is above it; what retention deleted becomes a note."""

@@ -9,5 +9,6 @@ SELECT
     count(*) - count(DISTINCT query) AS repeated_texts,
     count(*) FILTER (WHERE query IS NULL OR query = '') AS empty_texts,
     count(*) FILTER (WHERE pool_id IS NULL OR pool_id < 0)
-    + abs(coalesce(max(pool_id), -1) + 1 - count(DISTINCT pool_id)) AS missing_numbers
+    + abs(coalesce(max(pool_id), -1) + 1 - count(DISTINCT pool_id))
+    + count(*) - count(DISTINCT pool_id) AS missing_numbers
 FROM public_list

@@ -9,5 +9,6 @@ SELECT
     count(*) - count(DISTINCT url) AS repeated_texts,
     count(*) FILTER (WHERE url IS NULL OR url = '') AS empty_texts,
     count(*) FILTER (WHERE url_id IS NULL OR url_id < 0)
-    + abs(coalesce(max(url_id), -1) + 1 - count(DISTINCT url_id)) AS missing_numbers
+    + abs(coalesce(max(url_id), -1) + 1 - count(DISTINCT url_id))
+    + count(*) - count(DISTINCT url_id) AS missing_numbers
 FROM public_list

@@ -1,16 +1,20 @@
-"""Several months at once: what becomes of the others when one process dies."""
+"""Runs from Python: what becomes of other months when one process dies, and what is said of a run that failed."""
 
 from __future__ import annotations
 
 import multiprocessing
 import os
 import signal
+import sys
 from pathlib import Path
 
+import dagster as dg
 import pytest
+from dagster._core.storage.event_log.sqlite.sqlite_event_log import SqliteEventLogStorage
+from sqlalchemy.exc import OperationalError
 from support.door import charges, warehouse_at
 
-from qlog_assets.api.runs import JobRun, RunFailedError, get_ready, run_all
+from qlog_assets.api.runs import JobRun, RunFailedError, dagster_instance, get_ready, run_all, without_echoes
 from qlog_assets.door import door
 from qlog_assets.settings import Settings
 from qlog_assets.storage.warehouse import Warehouse
@@ -57,3 +61,39 @@ def test_an_instance_that_cannot_be_opened_is_one_line_whatever_opens_it(tmp_pat
     for opening in (lambda: run_all(warehouse, works), lambda: get_ready(warehouse)):
         with pytest.raises(RunFailedError, match=r"could not finish the run \(.*dagster\.yaml"):
             opening()
+
+
+@dg.asset
+def number() -> int:
+    return 1
+
+
+@pytest.mark.usefixtures("restored_environment")
+def test_a_history_without_room_fails_the_run_in_one_line_and_prints_no_event(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    store = SqliteEventLogStorage.store_event
+    full: list[dg.EventLogEntry] = []
+
+    def refuse(self: SqliteEventLogStorage, event: dg.EventLogEntry) -> None:
+        if full or event.dagster_event_type is dg.DagsterEventType.ASSET_MATERIALIZATION:
+            full.append(event)
+            raise OperationalError("INSERT INTO event_logs", {"event": event.message}, Exception("disk is full"))
+        store(self, event)
+
+    job = dg.Definitions(assets=[number], jobs=[dg.define_asset_job("all")]).resolve_job_def("all")
+    monkeypatch.setattr(SqliteEventLogStorage, "store_event", refuse)
+    with (
+        pytest.raises(RunFailedError, match=r"could not finish the run \(disk is full\)"),
+        dagster_instance(warehouse_at(tmp_path)) as instance,
+        without_echoes(),
+    ):
+        job.execute_in_process(instance=instance)
+    assert full and "INSERT" not in capsys.readouterr().err
+
+
+def test_whatever_else_is_written_to_standard_error_is_seen(capsys: pytest.CaptureFixture[str]) -> None:
+    with without_echoes():
+        print("a warning", file=sys.stderr)
+        assert sys.stderr.isatty() is False
+    assert capsys.readouterr().err == "a warning\n"

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from functools import cache
 
 import pytest
+
 from qlog_assets.attacks.auditor import AuditResult
 from qlog_assets.mechanisms.register import cases
 from qlog_assets.privacy.randomness import SeededRandom

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import duckdb
 import pytest
-from qlog_assets.pipeline.chain import SESSION_GAP_MINUTES
+from support.stages import Stages
 
 from benchmarks.floor import TABLES, run_floor, stages
 from benchmarks.skewed import SHAPES, write_skewed_log
@@ -16,6 +16,7 @@ from qlog_assets.pipeline.batches import ingest_batch
 from qlog_assets.pipeline.landing import batch_of, land
 from qlog_assets.pipeline.raw_log import assemble_raw_log
 from qlog_assets.policy import Policy
+from qlog_assets.privacy.limits import SESSION_GAP_MINUTES
 from qlog_assets.settings import Settings
 from qlog_assets.storage.engine import Engine
 from qlog_assets.storage.partition import Partition
@@ -35,11 +36,11 @@ ITEMS = {
 def capped_months(warehouse: Warehouse, engine: Engine, log: Path) -> dict[Month, Partition]:
     """The pipeline from a log to what every user contributes, month by month."""
     (landed,) = land(warehouse, [log], "aol")
-    ingest_batch(warehouse, engine, batch_of(landed, "aol"), POLICY)
+    ingest_batch(warehouse, engine, batch_of(landed, "aol"), POLICY.admission)
     chain = Stages(warehouse, engine)
     capped = {}
     for month in MONTHS:
-        cleaned, _ = chain.clean(month, assemble_raw_log(warehouse, month, POLICY)[0])
+        cleaned, _ = chain.clean(month, assemble_raw_log(warehouse, month, POLICY.admission)[0])
         capped[month], _ = chain.cap(month, cleaned, POLICY.section("safelog"))
     return capped
 

@@ -183,7 +183,7 @@ def test_a_partition_moved_to_another_month_is_refused(chained: Path) -> None:
         door_at(chained).draw("safelog", APRIL)
 
 
-# One live release a month ---------------------------------------------------------------------------------------------
+# One live release per month -------------------------------------------------------------------------------------------
 
 
 def test_another_parameter_is_refused_with_its_name_and_costs_again_with_a_reason(released: Path) -> None:

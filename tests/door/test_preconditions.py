@@ -1,4 +1,4 @@
-"""The door stays shut: a ledger that is lost, swapped, cut, rewritten, locked or unreachable; strangers in public."""
+"""The door stays shut: a ledger that is lost, swapped, cut, rewritten, locked or unreachable; unknown public files."""
 
 from __future__ import annotations
 
@@ -107,9 +107,9 @@ def test_an_unreachable_ledger_publishes_nothing_and_the_error_says_so(drawn: Pa
     assert public_files(drawn) == {} and [charge.state for charge in charges(drawn)] == ["drawn"]
 
 
-# Strangers ------------------------------------------------------------------------------------------------------------
+# Unknown files --------------------------------------------------------------------------------------------------------
 
-STRANGERS = {
+UNKNOWN = {
     "a file at the top": "released/rows.csv",
     "a file beside months": "released/safelog/rows.csv",
     "a file beside releases": f"released/safelog/{MARCH}/rows.csv",
@@ -119,9 +119,9 @@ STRANGERS = {
 }
 
 
-@pytest.mark.parametrize("stranger", STRANGERS)
-def test_a_public_file_that_the_ledger_does_not_know_shuts_the_door(released: Path, stranger: str) -> None:
-    path = released / STRANGERS[stranger]
+@pytest.mark.parametrize("unknown", UNKNOWN)
+def test_a_public_file_that_the_ledger_does_not_know_shuts_the_door(released: Path, unknown: str) -> None:
+    path = released / UNKNOWN[unknown]
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text("query,users\n", encoding="utf-8")
     with pytest.raises(DoorError, match=f"{path.relative_to(released)}: the ledger at .* does not know it"):
@@ -173,7 +173,7 @@ class BesideAnother(Ledger):
         return answer
 
 
-def test_a_release_that_appears_while_the_door_looks_is_no_stranger(released: Path) -> None:
+def test_a_release_that_appears_while_the_door_looks_is_known(released: Path) -> None:
     build_chain(released, APRIL)
     door = door_at(released)
     ledger = BesideAnother(door.ledger._store, door.ledger._author)

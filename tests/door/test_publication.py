@@ -79,7 +79,9 @@ def test_suppression_reads_released_texts_and_the_pool_and_nothing_else() -> Non
 def test_a_table_that_breaks_its_suite_is_not_published(
     drawn: Path, tmp_path: Path, rows: list[tuple[str, int]], public: list[str]
 ) -> None:
-    with pytest.raises(PublicationError, match="the door refuses to publish: safelog/released_queries: 1 of") as refusal:
+    with pytest.raises(
+        PublicationError, match="the door refuses to publish: safelog/released_queries: 1 of"
+    ) as refusal:
         staged(drawn, drawn_of(rows, public), tmp_path / "out")
     assert "news" not in str(refusal.value) and "thought" not in str(refusal.value)
 

@@ -2,7 +2,7 @@
 
 Small runs with different seeds, through ingest, release, simulation and refusals, with so little noise that queries of
 five users are released: a canary is as near to being published as it can be. A draw may release a canary with
-probability δ = 1e-6 a run, and that is the false-alarm rate: 3 in 100,000 for all runs together.
+probability δ = 1e-6 per run, and that is the false-alarm rate: 3 in 100,000 for all runs together.
 """
 
 from __future__ import annotations

@@ -16,6 +16,8 @@ from dagster._core.workspace.load_target import InProcessWorkspaceLoadTarget
 from dagster_graphql.test.utils import execute_dagster_graphql
 from support.instances import MONTHS, POLICY_EPSILON, USERS, Prepared, load_definitions
 
+from qlog_assets.mechanisms.register import releasable
+
 MARCH = MONTHS[0]
 Ask = Callable[..., dict[str, Any]]
 
@@ -30,6 +32,7 @@ query { assetNodes {
 MATERIALIZATIONS = """
 query Made($path: [String!]!) { assetOrError(assetKey: {path: $path}) { ... on Asset { assetMaterializations {
     partition runId
+    tags { key value }
     metadataEntries {
         label
         ... on TextMetadataEntry { text } ... on IntMetadataEntry { intValue } ... on FloatMetadataEntry { floatValue }
@@ -87,7 +90,11 @@ def test_the_assets_are_listed_with_what_a_person_wants_to_know(ask: Ask) -> Non
         assert "safelog_release" in nodes[below]["jobNames"] and nodes[below]["isPartitioned"]
         assert nodes[below]["partitionKeys"] == ["2006-03", "2006-04", "2006-05"]
     for node in nodes.values():
-        assert node["description"] and node["kinds"] and node["owners"] and node["opVersion"], name(node)
+        assert node["description"] and node["kinds"] and node["owners"], name(node)
+    # What the door drew is of one release for ever: no version of the code makes it stale.
+    at_the_door = {asset for each in releasable() for asset in (each.draw_asset, *each.released_assets.values())}
+    assert {name(node) for node in nodes.values() if not node["opVersion"]} == at_the_door
+    assert {"selected", "released_queries", "zealous_selected"} <= at_the_door
     assert "ingest" in nodes["landing_batch"]["jobNames"]
 
 
@@ -111,6 +118,13 @@ def test_a_released_table_says_how_it_was_made_and_shows_its_first_rows(ask: Ask
     assert facts["dagster/row_count"] >= 1 and facts["seconds"] > 0
     assert "charged by this run" not in facts, "the draw's run was; publishing never is"
     assert "| query" in facts["preview"] and Path(facts["path"]).is_dir()
+
+
+@pytest.mark.parametrize("asset", ["selected", "released_queries", "released_clicks", "released_transitions"])
+def test_what_the_door_made_has_the_release_id_for_a_data_version(ask: Ask, asset: str) -> None:
+    made = ask(MATERIALIZATIONS, path=[asset])["assetOrError"]["assetMaterializations"]
+    tags = {tag["key"]: tag["value"] for tag in made[0]["tags"]}
+    assert tags["dagster/data_version"] == latest_facts(ask, asset)["release id"]
 
 
 def test_private_stages_say_how_much_and_how_long_and_show_no_rows(ask: Ask) -> None:

@@ -42,7 +42,7 @@ def server(home: Path) -> Iterator[Server]:
 def test_the_server_knows_jobs_schedules_and_sensors(server: Server) -> None:
     (found,) = server.ask(REPOSITORIES)["repositoriesOrError"]["nodes"]
     names = {kind: {entry["name"] for entry in entries} for kind, entries in found.items()}
-    assert {"ingest", "safelog_release"} <= names["jobs"]
+    assert {"ingest", "safelog_release", "safelog_simulation", "zealous_study", "audit"} <= names["jobs"]
     assert "safelog_monthly" in names["schedules"] and "landing_files" in names["sensors"]
 
 

@@ -23,6 +23,8 @@ pytestmark = pytest.mark.faults
 FULL_AT = ("guarantee_computed", "tables_drawn", "draw_stored", "draw_loaded", "outputs_checked", "release_staged")
 SMALL_FILE_BYTES = 600
 DISK_BYTES = 24 << 20
+ROOM_FOR_THE_DOOR = 650_000
+"""Enough to publish, and too little for Dagster's own history of the run."""
 
 
 def _release_with(home: Path, point: str, act: Callable[[], None]) -> str:
@@ -96,7 +98,7 @@ def test_a_full_disk_leaves_nothing_half_written_and_no_new_charge(small_disk: P
     assert_finished_at_no_new_charge(home)
 
 
-@pytest.mark.parametrize("room", [0, 50_000, 200_000, 400_000, 600_000])
+@pytest.mark.parametrize("room", [0, 50_000, 200_000, 400_000, 500_000, ROOM_FOR_THE_DOOR])
 def test_a_whole_run_on_a_full_disk_is_refused_in_one_line_and_can_be_run_again(
     small_disk: Path, ingested: Path, room: int
 ) -> None:
@@ -106,8 +108,10 @@ def test_a_whole_run_on_a_full_disk_is_refused_in_one_line_and_can_be_run_again(
     os.truncate(home / "ballast", (home / "ballast").stat().st_size - room)
     refusal = qlog(home, "release", "safelog", "--month", MARCH).refusal
     assert "disk" in refusal or "No space left" in refusal
-    assert public_files(home) == {}
+    seen = public_files(home)
     (home / "ballast").unlink()
     assert qlog(home, "release", "safelog", "--month", MARCH, "--json").json["rows"]
+    # With most room the door finishes, and Dagster finds none to say so: then all of the release is public.
+    assert seen == {} or (room == ROOM_FOR_THE_DOOR and seen == public_files(home))
     assert len(charges(home)) == 1 and leftovers(home) == []
     assert qlog(home, "audit").code == 0

@@ -71,7 +71,7 @@ def test_processes_that_race_for_the_last_of_the_budget_get_no_more_than_there_i
     assert audit_warehouse(warehouse_at(chained)).ok
 
 
-def test_months_released_side_by_side_do_not_take_each_other_for_strangers(ingested: Path) -> None:
+def test_months_released_side_by_side_know_each_others_files(ingested: Path) -> None:
     answer = qlog(ingested, "release", "safelog", "--month", MARCH, "--month", APRIL, "--json").json
     assert [each["charged"] for each in answer["releases"]] == [True, True]
     assert qlog(ingested, "audit").code == 0

@@ -1,4 +1,4 @@
-"""The ledger's promises to the door: one charge a request, one live release a month, never more than the budget."""
+"""What the ledger owes the door: one charge per request, one live release per month, never more than the budget."""
 
 from __future__ import annotations
 

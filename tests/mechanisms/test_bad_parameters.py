@@ -87,7 +87,7 @@ def test_associations_need_two_pairs_a_user() -> None:
 
 
 def test_unknown_names_and_the_wrong_model_are_refused_with_the_choices() -> None:
-    with pytest.raises(ParameterError, match="safelog, zealous, sessions, crowd, sanitized"):
+    with pytest.raises(ParameterError, match="baselines, crowd, safelog, sanitized, sessions, zealous"):
         guarantee("laplace", "sound", SafelogParameters())
     with pytest.raises(ParameterError, match="choose one of sound, paper"):
         guarantee("safelog", "best", SafelogParameters())

@@ -35,6 +35,7 @@ COUNT = st.integers(1, 60)
 THRESHOLD = st.integers(1, 300)
 
 VALUES: dict[str, dict[str, st.SearchStrategy[Any]]] = {
+    "baselines": {"k": COUNT},
     "safelog": {
         "queries_per_user": COUNT,
         "clicks_per_user": COUNT,
@@ -172,16 +173,18 @@ def test_guarantees_are_monotone_in_every_parameter(mechanism: str, variant: str
     model, values = known(mechanism).parameters, VALUES[mechanism]
     assert set(values) == set(model.model_fields), "a parameter without a stated direction"
     base = model(**{field: data.draw(values[field], label=field) for field in values})
-    promise = guarantee(mechanism, variant, base)
+    guaranteed = guarantee(mechanism, variant, base)
     for field, strategy in values.items():
         if field in TURNING.get((mechanism, variant), ()):
             continue
         ends = [getattr(base, field), data.draw(strategy, label=f"other {field}")]
         grown = guarantee(mechanism, variant, base.with_changes(**{field: max(ends)}))
         shrunk = (
-            promise if min(ends) == ends[0] else guarantee(mechanism, variant, base.with_changes(**{field: min(ends)}))
+            guaranteed
+            if min(ends) == ends[0]
+            else guarantee(mechanism, variant, base.with_changes(**{field: min(ends)}))
         )
-        directions = DIRECTIONS[mechanism, variant].get(field, (SAME, SAME))
+        directions = DIRECTIONS.get((mechanism, variant), {}).get(field, (SAME, SAME))
         assert moved(shrunk.claimed, grown.claimed, directions), field
         assert moved(shrunk.proven, grown.proven, directions), field
 
@@ -259,17 +262,17 @@ def test_a_part_switched_off_costs_nothing_and_disappears() -> None:
 
 
 def test_pure_safelog_has_no_delta_and_no_stability_threshold() -> None:
-    promise = guarantee("safelog", "sound", SafelogParameters(delta=0, threshold=100))
-    assert promise.proven is not None
-    assert promise.proven.delta == 0
-    assert promise.thresholds == {"queries_in_pool": 100}
-    assert promise.label == "pure differential privacy"
-    assert "public" in promise.sentence
+    guaranteed = guarantee("safelog", "sound", SafelogParameters(delta=0, threshold=100))
+    assert guaranteed.proven is not None
+    assert guaranteed.proven.delta == 0
+    assert guaranteed.thresholds == {"queries_in_pool": 100}
+    assert guaranteed.label == "pure differential privacy"
+    assert "public" in guaranteed.sentence
 
 
 def test_a_single_query_a_user_has_no_transitions_to_pay_for() -> None:
-    promise = guarantee("safelog", "sound", SafelogParameters(queries_per_user=1, transition_scale=1))
-    assert promise.parts[2].proven == PrivacyLoss(Fraction(0), Fraction(0), Fraction(0))
+    guaranteed = guarantee("safelog", "sound", SafelogParameters(queries_per_user=1, transition_scale=1))
+    assert guaranteed.parts[2].proven == PrivacyLoss(Fraction(0), Fraction(0), Fraction(0))
 
 
 # Completeness and the JSON contract -----------------------------------------------------------------------------------
@@ -293,43 +296,43 @@ def test_json_holds_the_contract_and_only_finite_numbers(mechanism: str, variant
 
 @pytest.mark.parametrize(("mechanism", "variant"), ALL)
 def test_only_sound_variants_are_publishable_and_only_they_are_without_gaps(mechanism: str, variant: str) -> None:
-    promise = default(mechanism, variant)
-    assert promise.publishable == ((mechanism, variant) in PUBLISHABLE)
-    assert (not promise.gaps) == promise.publishable
-    if promise.publishable:
-        assert promise.claimed == promise.proven
-        assert promise.proven is not None
-        assert isinstance(promise.proven.epsilon, Fraction)
-        assert isinstance(promise.proven.delta, Fraction)
-        assert promise.relation == "add-or-remove-one-user"
-    for text in (promise.paper, promise.sentence, promise.formula, promise.label, *promise.assumptions):
+    guaranteed = default(mechanism, variant)
+    assert guaranteed.publishable == ((mechanism, variant) in PUBLISHABLE)
+    assert (not guaranteed.gaps) == guaranteed.publishable
+    if guaranteed.publishable:
+        assert guaranteed.claimed == guaranteed.proven
+        assert guaranteed.proven is not None
+        assert isinstance(guaranteed.proven.epsilon, Fraction)
+        assert isinstance(guaranteed.proven.delta, Fraction)
+        assert guaranteed.relation == "add-or-remove-one-user"
+    for text in (guaranteed.paper, guaranteed.sentence, guaranteed.formula, guaranteed.label, *guaranteed.assumptions):
         assert text
 
 
 @pytest.mark.parametrize(("mechanism", "variant"), sorted(PUBLISHABLE - {("zealous", "modern")}))
 def test_the_parts_of_a_sound_release_add_up_to_it(mechanism: str, variant: str) -> None:
-    promise = default(mechanism, variant)
-    parts = [part.proven for part in promise.parts if part.proven is not None]
-    assert promise.proven is not None
-    assert sum(loss.epsilon for loss in parts) == promise.proven.epsilon
-    assert sum(loss.delta for loss in parts) == promise.proven.delta
-    assert sum(loss.rho or 0 for loss in parts) == promise.proven.rho
+    guaranteed = default(mechanism, variant)
+    parts = [part.proven for part in guaranteed.parts if part.proven is not None]
+    assert guaranteed.proven is not None
+    assert sum(loss.epsilon for loss in parts) == guaranteed.proven.epsilon
+    assert sum(loss.delta for loss in parts) == guaranteed.proven.delta
+    assert sum(loss.rho or 0 for loss in parts) == guaranteed.proven.rho
 
 
 @pytest.mark.parametrize("method", ["gaussian_counts", "weighted_gaussian", "sips", "truncated_geometric"])
 def test_modern_selection_spends_its_total_and_no_more(method: str) -> None:
     parameters = ZealousParameters(method=method, epsilon="2.3", delta="1e-6", kinds=("queries", "clicks"))
-    promise = guarantee("zealous", "modern", parameters)
-    assert promise.proven is not None
-    assert promise.proven.epsilon == Fraction("2.3")
-    assert promise.proven.delta == Fraction("1e-6")
-    for part in promise.parts:
+    guaranteed = guarantee("zealous", "modern", parameters)
+    assert guaranteed.proven is not None
+    assert guaranteed.proven.epsilon == Fraction("2.3")
+    assert guaranteed.proven.delta == Fraction("1e-6")
+    for part in guaranteed.parts:
         assert part.proven is not None
-        assert part.proven.epsilon < promise.proven.epsilon
-        assert part.proven.delta < promise.proven.delta
+        assert part.proven.epsilon < guaranteed.proven.epsilon
+        assert part.proven.delta < guaranteed.proven.delta
     if method != "truncated_geometric":
-        rhos = [part.proven.rho or 0 for part in promise.parts if part.proven is not None]
-        assert sum(rhos) == promise.proven.rho
+        rhos = [part.proven.rho or 0 for part in guaranteed.parts if part.proven is not None]
+        assert sum(rhos) == guaranteed.proven.rho
 
 
 @pytest.mark.parametrize("method", ["gaussian_counts", "weighted_gaussian"])

@@ -29,7 +29,14 @@ PINS = {
 
 # What these say is part of the request itself (parameters), of its price in words (the type of a guarantee), or is
 # never published (what only `paper` variants draw).
-NOT_THE_LAW = ("paper.py", "parameters.py", "privacy/guarantee.py", "paper_selection.py", "paper_noise.py", "korolova.py")
+NOT_THE_LAW = (
+    "paper.py",
+    "parameters.py",
+    "privacy/guarantee.py",
+    "paper_selection.py",
+    "paper_noise.py",
+    "korolova.py",
+)
 
 
 def sources(each: Mechanism) -> list[str]:

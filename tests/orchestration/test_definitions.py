@@ -16,9 +16,14 @@ from typing import Any
 
 import dagster as dg
 import pytest
+from dagster_duckdb import DuckDBResource
 from support.instances import load_definitions, make_home
 
-from qlog_assets.mechanisms.register import register
+from qlog_assets.mechanisms.names import folder_names
+from qlog_assets.mechanisms.register import releasable, simulated
+from qlog_assets.orchestration.resources import WarehouseResource
+from qlog_assets.settings import CHECKOUT
+from qlog_assets.studies.register import studies
 
 LOADING = """
 import json, sys, time
@@ -33,6 +38,7 @@ print(json.dumps({"modules": sorted(sys.modules), "dagster": imported - started,
 SLOW_MODULES = ("great_expectations", "matplotlib", "scipy", "dp_accounting", "jsonschema")
 SPINE = {
     "log": {"landing_batch", "raw_log", "cleaned_log"},
+    "public_lists": {"pool", "url_list"},
     "safelog": {
         "capped_log",
         "pool_augmented",
@@ -42,6 +48,10 @@ SPINE = {
         "released_transitions",
     },
 }
+UNVERSIONED = {
+    name for mechanism in releasable() for name in (mechanism.draw_asset, *mechanism.released_assets.values())
+}
+"""Draws and what is published of them: they follow the ledger, and no change of code makes them out of date."""
 
 
 @pytest.fixture(scope="module")
@@ -74,25 +84,46 @@ def test_loading_does_not_import_what_costs_seconds(
 def test_everything_in_the_definitions_resolves(definitions: dg.Definitions) -> None:
     dg.Definitions.validate_loadable(definitions)
     assert definitions.resolve_job_def("ingest") and definitions.resolve_job_def("audit")
-    for entry in register().values():
-        assert definitions.resolve_job_def(f"{entry.name}_release")
-        assert definitions.resolve_schedule_def(f"{entry.name}_monthly")
+    for mechanism in releasable():
+        assert definitions.resolve_job_def(f"{mechanism.name}_release")
+        assert definitions.resolve_schedule_def(f"{mechanism.name}_monthly")
+    for mechanism in simulated():
+        assert definitions.resolve_job_def(f"{mechanism.name}_simulation")
+    for study in studies():
+        assert definitions.resolve_job_def(f"{study.name}_study")
+
+
+def test_the_names_that_folders_tell_are_those_of_the_register() -> None:
+    """A command that only lists names imports no mechanism: what it lists must be what there is."""
+    assert folder_names("stages.py") == tuple(mechanism.name for mechanism in releasable())
+    assert folder_names("draw.py") == tuple(mechanism.name for mechanism in simulated())
+
+
+def test_the_database_is_a_resource_of_its_own_that_the_warehouse_opens(definitions: dg.Definitions) -> None:
+    resources = dict(definitions.resources or {})
+    assert isinstance(resources["duckdb"], DuckDBResource)
+    assert isinstance(resources["warehouse"], WarehouseResource)
+    # Dagster keeps what stands at the top level apart, and gives it to the resource that names it.
+    assert resources["warehouse"].nested_resources["duckdb"] is resources["duckdb"]
 
 
 def test_every_asset_says_what_it_is_who_owns_it_and_which_code_made_it(definitions: dg.Definitions) -> None:
     specs = {spec.key.to_user_string(): spec for spec in definitions.resolve_all_asset_specs()}
     for name, spec in specs.items():
         assert spec.description and len(spec.description) > 30, name
-        assert spec.kinds and spec.owners and spec.code_version and spec.group_name, name
+        assert spec.kinds and spec.owners and spec.group_name, name
+        assert bool(spec.code_version) is (name not in UNVERSIONED), name
     for group, names in SPINE.items():
         assert names <= {name for name, spec in specs.items() if spec.group_name == group}
-    assert {entry.name for entry in register().values()} <= {spec.group_name for spec in specs.values()}
+    groups = {"log", "public_lists", "studies", "audit", *(mechanism.name for mechanism in releasable())}
+    assert {spec.group_name for spec in specs.values()} == groups
+    assert set(specs) >= UNVERSIONED, "of these another code version would invite another draw"
 
 
 def test_months_are_the_partitions_of_every_asset_of_the_chain(definitions: dg.Definitions) -> None:
     for spec in definitions.resolve_all_asset_specs():
         name = spec.key.to_user_string()
-        if spec.group_name in ("log", *register()) and name != "landing_batch":
+        if spec.group_name in ("log", *(mechanism.name for mechanism in releasable())) and name != "landing_batch":
             assert isinstance(spec.partitions_def, dg.MonthlyPartitionsDefinition), name
             assert spec.partitions_def.get_partition_keys() == ["2006-03", "2006-04", "2006-05"]
 
@@ -100,14 +131,17 @@ def test_months_are_the_partitions_of_every_asset_of_the_chain(definitions: dg.D
 def test_every_stage_that_a_release_is_made_from_has_a_blocking_check(definitions: dg.Definitions) -> None:
     graph = definitions.resolve_asset_graph()
     checked = {key.asset_key.to_user_string() for key in graph.asset_check_keys if graph.get_check_spec(key).blocking}
-    limited = {entry.inputs[0] for entry in register().values()}
-    assert {"landing_batch", "raw_log", "cleaned_log"} | limited <= checked
+    limited = {mechanism.limited_stage.name for mechanism in releasable()}
+    assert SPINE["log"] | SPINE["public_lists"] | limited <= checked
 
 
 def test_a_release_job_goes_from_the_raw_log_to_the_released_tables(definitions: dg.Definitions) -> None:
     job = definitions.resolve_job_def("safelog_release")
     chain = {key.to_user_string() for key in job.asset_layer.executable_asset_keys}
-    assert chain == {"raw_log", "cleaned_log"} | SPINE["safelog"]
+    assert chain == {"raw_log", "cleaned_log"} | SPINE["public_lists"] | SPINE["safelog"]
+    job = definitions.resolve_job_def("zealous_release")
+    chain = {key.to_user_string() for key in job.asset_layer.executable_asset_keys}
+    assert not chain & SPINE["public_lists"] and {"raw_log", "zealous_items", "released_zealous_pairs"} <= chain
 
 
 def test_a_released_table_can_be_selected_alone_and_takes_no_parameters(definitions: dg.Definitions) -> None:
@@ -119,6 +153,5 @@ def test_a_released_table_can_be_selected_alone_and_takes_no_parameters(definiti
 
 
 def test_the_work_file_and_the_project_file_name_the_definitions() -> None:
-    root = Path(__file__).parents[1]
-    assert "module_name: qlog_assets.definitions" in (root / "workspace.yaml").read_text(encoding="utf-8")
-    assert 'module_name = "qlog_assets.definitions"' in (root / "pyproject.toml").read_text(encoding="utf-8")
+    assert "module_name: qlog_assets.definitions" in (CHECKOUT / "workspace.yaml").read_text(encoding="utf-8")
+    assert 'module_name = "qlog_assets.definitions"' in (CHECKOUT / "pyproject.toml").read_text(encoding="utf-8")

@@ -12,6 +12,7 @@ import pytest
 from support.instances import MONTHS, PRIVATE_QUERY, load_definitions
 
 from qlog_assets.ledger import Ledger
+from qlog_assets.pipeline.public_material import PUBLIC_LISTS
 from qlog_assets.settings import Settings
 from qlog_assets.storage.digests import file_checksum
 from qlog_assets.storage.warehouse import Warehouse
@@ -88,7 +89,7 @@ def test_a_broken_raw_log_fails_its_check_and_nothing_is_made_of_it(ingested: Pa
     damage(ingested, "raw_log", "log", RAW_DAMAGE[kind])
     result = run()
     assert not result.success and failed_checks(result) == {"rows_of_the_month"}
-    assert materialized(result) == {"raw_log"} and charges(ingested) == []
+    assert materialized(result) == {"raw_log", *PUBLIC_LISTS} and charges(ingested) == []
     assert SECRET not in everything_said(result)
 
 
@@ -100,7 +101,7 @@ def test_a_broken_cleaned_log_fails_its_check_and_nothing_is_made_of_it(
     damage(ingested, "cleaned_log", "log", CLEANED_DAMAGE[kind])
     result = run()
     assert not result.success and failed_checks(result) == {"normalised_rows"}
-    assert materialized(result) == {"raw_log", "cleaned_log"} and charges(ingested) == []
+    assert materialized(result) == {"raw_log", "cleaned_log", *PUBLIC_LISTS} and charges(ingested) == []
     said = everything_said(result)
     assert SECRET not in said and SECRET.upper() not in said
 
@@ -121,5 +122,5 @@ def test_good_partitions_pass_every_check(ingested: Path, run: Callable) -> None
     result = run()
     assert result.success and failed_checks(result) == set()
     checks = {found.check_name for found in result.get_asset_check_evaluations()}
-    assert checks == {"rows_of_the_month", "normalised_rows", "contribution_limits"}
+    assert checks == {"rows_of_the_month", "normalised_rows", "texts_once", "contribution_limits"}
     assert SECRET not in everything_said(result)

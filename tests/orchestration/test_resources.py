@@ -9,8 +9,10 @@ from typing import Any
 import dagster as dg
 import duckdb
 import pytest
+from dagster_duckdb import DuckDBResource
 
 from qlog_assets.errors import ParameterError
+from qlog_assets.mechanisms.register import simulated
 from qlog_assets.months import Month
 from qlog_assets.orchestration.resources import PolicyResource, WarehouseResource, month_partitions
 from qlog_assets.policy import Policy
@@ -37,6 +39,10 @@ def policy_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("QLOG_POLICY", str(path))
 
 
+def warehouse_resource() -> WarehouseResource:
+    return WarehouseResource(duckdb=DuckDBResource(database=":memory:"))
+
+
 def policy_seen_by_a_run(launched: dict[str, Any]) -> Policy:
     """What an asset is given when somebody writes this into the launchpad."""
     seen: list[Policy] = []
@@ -47,7 +53,7 @@ def policy_seen_by_a_run(launched: dict[str, Any]) -> Policy:
 
     result = dg.materialize(
         [looking],
-        resources={"policy": PolicyResource.showing(POLICY), "warehouse": WarehouseResource()},
+        resources={"policy": PolicyResource.showing(POLICY), "warehouse": warehouse_resource()},
         run_config={"resources": {"policy": {"config": launched}}},
     )
     assert result.success
@@ -59,19 +65,27 @@ def policy_seen_by_a_run(launched: dict[str, Any]) -> Policy:
 )
 def test_a_run_that_changes_nothing_uses_the_policy_files_parameters(launched: dict[str, Any]) -> None:
     chosen = policy_seen_by_a_run(launched)
-    assert chosen.safelog == POLICY.section("safelog") and chosen.zealous == POLICY.zealous
+    assert chosen.mechanisms == POLICY.mechanisms and chosen.section("zealous").items_per_user == 3
 
 
 def test_a_run_that_changes_one_parameter_keeps_the_policy_files_others() -> None:
     chosen = policy_seen_by_a_run({"safelog": {"threshold": 50}})
-    assert chosen.safelog == POLICY.section("safelog").with_changes(threshold=50)
-    assert policy_seen_by_a_run({"settings": {"safelog.threshold": "50"}}).safelog == chosen.safelog
+    assert chosen.section("safelog") == POLICY.section("safelog").with_changes(threshold=50)
+    assert policy_seen_by_a_run({"settings": {"safelog.threshold": "50"}}).mechanisms == chosen.mechanisms
 
 
 def test_a_run_may_switch_an_optional_part_off_and_on_again() -> None:
     assert POLICY.section("safelog").click_scale is None
-    assert policy_seen_by_a_run({"safelog": {"transition_scale": None}}).safelog.transition_scale is None
-    assert policy_seen_by_a_run({"safelog": {"click_scale": "4"}}).safelog.click_scale == 4
+    assert policy_seen_by_a_run({"safelog": {"transition_scale": None}}).section("safelog").transition_scale is None
+    assert policy_seen_by_a_run({"safelog": {"click_scale": "4"}}).section("safelog").click_scale == 4
+
+
+def test_every_mechanism_that_can_be_drawn_has_its_section_in_the_launchpad() -> None:
+    shown = {mechanism.name for mechanism in simulated()}
+    assert shown <= set(type(PolicyResource.showing(POLICY)).model_fields)
+    chosen = policy_seen_by_a_run({"baselines": {"k": 7}, "zealous": {"items_per_user": 9}})
+    assert chosen.section("baselines").k == 7 and chosen.section("zealous").items_per_user == 9
+    assert chosen.section("safelog") == POLICY.section("safelog")
 
 
 def test_the_launchpad_takes_no_key_that_the_policy_does_not_have() -> None:
@@ -86,6 +100,26 @@ def test_partitions_include_the_policys_last_month() -> None:
     assert month_partitions(POLICY).get_partition_keys() == ["2006-03", "2006-04", "2006-05"]
     open_ended = month_partitions(POLICY.with_changes(last=None)).get_partition_keys()
     assert open_ended[0] == "2006-03" and open_ended[-1] < Month.containing(date.today())
+
+
+def test_the_shared_duckdb_keeps_the_machines_limits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever opened it, it is held to memory, threads and a spill directory of its own, and fetches nothing."""
+    for variable, value in {"QLOG_HOME": str(tmp_path), "QLOG_MEMORY_MB": "256", "QLOG_THREADS": "1"}.items():
+        monkeypatch.setenv(variable, value)
+    found: dict[str, str] = {}
+
+    @dg.asset
+    def looking(warehouse: WarehouseResource) -> None:
+        names = ("threads", "memory_limit", "temp_directory", "autoinstall_known_extensions")
+        with warehouse.engine() as engine:
+            for name in names:
+                row = engine.connection.execute(f"SELECT current_setting('{name}')").fetchone()
+                found[name] = str(row and row[0])
+
+    assert dg.materialize([looking], resources={"warehouse": warehouse_resource()}).success
+    assert found["threads"] == "1" and found["memory_limit"].startswith("244")
+    assert Path(found["temp_directory"]).is_relative_to(tmp_path / "private" / "spill")
+    assert found["autoinstall_known_extensions"].lower() == "false"
 
 
 @pytest.mark.parametrize("fails", [False, True])
@@ -111,7 +145,7 @@ def test_steps_share_a_duckdb_but_no_table_and_it_is_closed_whatever_happens(
         if fails:
             raise ValueError("a step that fails")
 
-    result = dg.materialize([first, second], resources={"warehouse": WarehouseResource()}, raise_on_error=False)
+    result = dg.materialize([first, second], resources={"warehouse": warehouse_resource()}, raise_on_error=False)
     assert result.success is not fails
     (database,) = set(databases)
     assert database is not None
@@ -137,7 +171,7 @@ def test_a_duckdb_that_failed_is_replaced_and_its_words_are_not_kept(
         with warehouse.engine() as engine:
             assert engine.connection.sql("SELECT table_name FROM duckdb_tables()").fetchall() == []
 
-    result = dg.materialize([first, second], resources={"warehouse": WarehouseResource()}, raise_on_error=False)
+    result = dg.materialize([first, second], resources={"warehouse": warehouse_resource()}, raise_on_error=False)
     (failure,) = result.get_step_failure_events()
     assert failure.step_key == "first"
     assert "InternalException" in str(failure.event_specific_data)

@@ -12,6 +12,7 @@ from support.door import MARCH, warehouse_at
 from support.instances import make_home
 
 from qlog_assets.errors import QlogError
+from qlog_assets.pipeline import batches as batches_module
 from qlog_assets.pipeline.batches import batches, ingest_batch, inspect_batch, is_ingested
 from qlog_assets.pipeline.landing import batch_of, find_batch, land, landed_files
 from qlog_assets.pipeline.raw_log import assemble_raw_log
@@ -54,6 +55,19 @@ def ingest(warehouse: Warehouse, policy: Policy) -> Ingest:
         path.write_text("".join(f"{pattern.format(f'{name} {n}')}\n" for n, pattern in enumerate(patterns)))
         with Engine.open(warehouse) as engine:
             return ingest_batch(warehouse, engine, batch_of(path, "aol"), policy.admission)[0]
+
+    return ingesting
+
+
+@pytest.fixture
+def ingest_as_earlier(ingest: Ingest, monkeypatch: pytest.MonkeyPatch) -> Ingest:
+    """The same under the name that the asset had up to version 0.1."""
+
+    def ingesting(name: str, **rows: int) -> Partition:
+        with monkeypatch.context() as earlier:
+            earlier.setattr(batches_module, "LANDING_BATCH", batches_module.EARLIER_NAME)
+            earlier.setattr(batches_module, "EARLIER_NAME", "no earlier name")
+            return ingest(name, **rows)
 
     return ingesting
 
@@ -160,6 +174,32 @@ def test_a_month_of_several_batches_has_the_rows_of_each_once(
     assert again.provenance.shape == first.provenance.shape and not fresh
     ingest("3.txt", good=1)
     assert assemble_raw_log(warehouse, MARCH, policy.admission)[0].rows("log") == 7
+
+
+def test_a_batch_that_an_earlier_version_wrote_under_its_old_name_is_used_like_any_other(
+    warehouse: Warehouse, policy: Policy, ingest: Ingest, ingest_as_earlier: Ingest
+) -> None:
+    """Nobody ingests everything again for a new name."""
+    old = ingest_as_earlier("old.txt", good=5)
+    assert old.path.is_relative_to(warehouse.private / "rejected_log")
+    assert is_ingested(batches(warehouse), batch_of(warehouse.landing / "aol" / "old.txt", "aol"), policy.admission)
+    new = ingest("new.txt", good=2)
+    assert [batch.path for batch in batches(warehouse)] == [new.path, old.path]
+    raw, _ = assemble_raw_log(warehouse, MARCH, policy.admission)
+    assert raw.rows("log") == 7
+    assert {name.partition(":")[0] for name in raw.provenance.upstream} == {"landing_batch", "rejected_log"}
+
+
+def test_a_batch_of_an_earlier_version_is_mended_by_ingesting_its_file_again(
+    warehouse: Warehouse, policy: Policy, ingest: Ingest, ingest_as_earlier: Ingest
+) -> None:
+    old = ingest_as_earlier("log.txt", good=5)
+    (old.path / "provenance.json").write_text("{", encoding="utf-8")
+    with pytest.raises(QlogError, match="materialize the partition again"):
+        assemble_raw_log(warehouse, MARCH, policy.admission)
+    ingest("log.txt", good=5)
+    assert len(batches(warehouse)) == 1 and not old.path.exists()
+    assert assemble_raw_log(warehouse, MARCH, policy.admission)[0].rows("log") == 5
 
 
 # The landing zone -----------------------------------------------------------------------------------------------------

@@ -10,10 +10,9 @@ import mpmath
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
-from qlog_assets.errors import ParameterError
 from support.accountant import accountant_epsilon
 
+from qlog_assets.errors import ParameterError
 from qlog_assets.mechanisms.register import guarantee
 from qlog_assets.mechanisms.register import mechanism as known
 from qlog_assets.privacy.composition import (

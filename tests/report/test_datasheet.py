@@ -11,16 +11,19 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
-from qlog_assets.report.accounts import account
 from support.releases import ROWS, Release, write_release
 
-from qlog_assets.mechanisms.register import guarantee
+from qlog_assets.mechanisms.register import guarantee, mechanism, names
 from qlog_assets.mechanisms.zealous.parameters import ZealousParameters
-from qlog_assets.report.account import survival
-from qlog_assets.report.datasheet import DATASHEET_NAME, month_name, odds, plain_number, render, write_datasheet
+from qlog_assets.report.account import Account, general_account, survival
+from qlog_assets.report.datasheet import DATASHEET_NAME, month_name, odds, plain_number, reading_order
+from qlog_assets.report.datasheet import render as render_page
+from qlog_assets.report.datasheet import write_datasheet as write_page
 from qlog_assets.report.manifest import load_manifest, verify_files, write_manifest
 from qlog_assets.report.plots import distribution
+from qlog_assets.report.tables import Column, PublishedFile, TableLayout, in_public_order
 
 ALLOWED_TAGS = frozenset(
     (
@@ -64,6 +67,24 @@ class Page(HTMLParser):
     @property
     def text(self) -> str:
         return re.sub(r"\s+", " ", "".join(self.words))
+
+
+def told(manifest: dict[str, Any]) -> tuple[Account, dict[str, str]]:
+    """What the door gives the page: the mechanism's account and the titles of its tables."""
+    name = manifest["mechanism"]
+    if name not in names():
+        return general_account(manifest), {}
+    titles = mechanism(name).titles
+    in_order = {table: manifest["tables"][table] for table in reading_order(manifest, titles)}
+    return mechanism(name).account({**manifest, "tables": in_order}), titles
+
+
+def render(manifest: dict[str, Any], tables: dict[str, pa.Table]) -> str:
+    return render_page(manifest, tables, *told(manifest))
+
+
+def write_datasheet(manifest: dict[str, Any], tables: dict[str, pa.Table], directory: Path) -> PublishedFile:
+    return write_page(manifest, tables, directory, *told(manifest))
 
 
 def read(made: Release) -> Page:
@@ -182,7 +203,7 @@ def test_survival_is_the_sum_of_the_tail(scale: float, at_least: int) -> None:
 
 def test_expected_inventions_follow_from_public_facts(make_release: Callable[..., Release]) -> None:
     made = make_release({"min_users": 5})
-    expected = account(made.manifest).expected_inventions
+    expected = told(made.manifest)[0].expected_inventions
     # 4 released queries make 12 ordered pairs; no url list, no invented clicks; the printed threshold has the shift in.
     assert expected["clicks"] == 0
     parameters = made.manifest["parameters"]
@@ -243,3 +264,29 @@ def test_zealous_says_how_items_were_chosen_and_which_counts_were_tested(tmp_pat
     assert "at most 10 different items of each kind (queries)" in sound and "reached a threshold" in sound
     assert "Near the threshold" in sound and "Half of all noise within" in sound
     assert "given weights" in modern and "Near the threshold" not in modern
+
+
+MADE_UP = TableLayout(
+    "made_up_log",
+    (
+        Column("user", "integer", "A made-up user."),
+        Column("queries", "texts", "What the made-up user searched for, in order."),
+    ),
+    count=None,
+    title="A made-up log",
+)
+
+
+def test_a_table_of_lists_without_counts_has_no_threshold_and_no_picture(release: Release) -> None:
+    rows = pa.table({"user": [1, 2], "queries": [["weather", "größe"], ["<b>"]]}, schema=MADE_UP.schema)
+    columns = [{"name": each.name, "type": each.type, "description": each.description} for each in MADE_UP.columns]
+    facts = {**release.manifest["tables"]["queries"], "columns": columns, "threshold": None, "rows": 2}
+    manifest = {**release.manifest, "mechanism": "other", "tables": {"made_up_log": facts}}
+    account = Account(steps=("It was made up.",), holds="each row a user who never lived.")
+    page = Page(
+        render_page(manifest, {"made_up_log": in_public_order(rows, MADE_UP)}, account, {"made_up_log": "Made up"})
+    )
+    assert "weather → größe" in page.text and "<b>" in page.text
+    assert "each row a user who never lived." in page.text
+    assert "No threshold" in page.text and "Least printed count" not in page.text
+    assert "Rows by noisy count" not in page.text

@@ -17,7 +17,7 @@ from qlog_assets.mechanisms.register import guarantee
 from qlog_assets.mechanisms.safelog.parameters import SafelogParameters
 from qlog_assets.report import manifest as module
 from qlog_assets.report.manifest import ManifestError, load_manifest, verify_files, write_manifest
-from qlog_assets.report.tables import published
+from qlog_assets.report.tables import describe_file
 
 SCHEMA = json.loads(Path(module.__file__).with_name("manifest.schema.json").read_text(encoding="utf-8"))
 
@@ -161,14 +161,14 @@ def test_only_known_facts_of_a_pool_are_told(make_release: Callable[..., Release
 def test_an_intact_release_verifies(release: Release) -> None:
     document = release.directory / "datasheet.html"
     document.write_text("<p>")
-    write_manifest(release.manifest, release.directory, [published(document)])
+    write_manifest(release.manifest, release.directory, [describe_file(document)])
     assert verify_files(load_manifest(release.directory / "manifest.json"), release.directory) == []
 
 
 def test_every_changed_missing_or_added_file_is_found(release: Release) -> None:
     document = release.directory / "datasheet.html"
     document.write_text("<p>")
-    write_manifest(release.manifest, release.directory, [published(document)])
+    write_manifest(release.manifest, release.directory, [describe_file(document)])
     manifest = load_manifest(release.directory / "manifest.json")
     (release.directory / "queries.csv").write_bytes((release.directory / "queries.csv").read_bytes() + b"\n")
     (release.directory / "clicks.parquet").unlink()

@@ -17,8 +17,8 @@ from qlog_assets.mechanisms.safelog.tables import CLICKS, QUERIES, TRANSITIONS
 from qlog_assets.report.tables import (
     FORMULA_STARTS,
     TableError,
+    describe_file,
     in_public_order,
-    published,
     rows_out_of_order,
     write_table,
 )
@@ -105,7 +105,7 @@ def test_an_empty_table_is_written(tmp_path: Path) -> None:
     files = write_table(TRANSITIONS.schema.empty_table(), TRANSITIONS, tmp_path)
     assert (tmp_path / "transitions.csv").read_text() == '"query","next_query","users"\n'
     assert pq.read_table(tmp_path / "transitions.parquet").num_rows == 0
-    assert files["csv"] == published(tmp_path / "transitions.csv")
+    assert files["csv"] == describe_file(tmp_path / "transitions.csv")
 
 
 @pytest.mark.parametrize(

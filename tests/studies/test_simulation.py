@@ -38,7 +38,7 @@ def counts(rows: list[dict[str, Any]], *keys: str, of: str = "events") -> dict[A
 
 
 def test_the_papers_algorithm_counts_events_of_queries_that_are_frequent_and_not_capped(simulate: Simulate) -> None:
-    """Five queries per user, the fourth of which nobody else types: the filter drops it before the cap of four counts."""
+    """Five queries per user, the fourth nobody else's: the filter drops it before the cap of four counts."""
     found = simulate("threshold=5", "min_frequency=5")
     assert counts(found["queries"], "query") == dict.fromkeys(POPULAR, USERS)
     assert found["proven"] is None and found["claimed"]["epsilon"] > 0 and found["gaps"]
@@ -84,3 +84,20 @@ def test_every_variant_of_zealous_can_be_simulated(ingested: Path, variant: str)
     facts = qlog(ingested, "simulate", "zealous", "--month", MARCH, "--variant", variant, "--json").json
     assert facts["variant"] == variant and facts["charged"] is False and facts["rows"]
     assert (facts["proven"] is None) <= (variant == "paper")
+
+
+@pytest.mark.parametrize("variant", ["users", "frequency", "secret_sharing"])
+def test_a_baseline_prints_what_k_users_have_with_exact_counts_and_promises_nothing(
+    ingested: Path, variant: str
+) -> None:
+    """The same command and the same parameters of the policy as every other simulation; k is the only one."""
+
+    def printed(k: int) -> dict[str, int]:
+        words = ("simulate", "baselines", "--month", MARCH, "--variant", variant, "--set", f"k={k}", "--json")
+        facts = qlog(ingested, *words).json
+        assert facts["parameters"] == {"k": k} and facts["charged"] is False and facts["variant"] == variant
+        assert facts["claimed"] is None and facts["proven"] is None and facts["gaps"]
+        return counts(pq.read_table(Path(facts["path"]) / "queries.parquet").to_pylist(), "query", of="printed")
+
+    assert printed(USERS) == dict.fromkeys(POPULAR, USERS)
+    assert printed(USERS + 1) == {}

@@ -1,7 +1,7 @@
 """Runs `qlog` as a person would: another process with its own environment, standard output and exit code.
 
 The processes are forked from a server that has imported Dagster and Great Expectations once: what would be six seconds
-of imports a command is a tenth of one. Nothing is replaced or skipped: the entry point of the installed command runs.
+of imports per command is a tenth of one. Nothing is replaced or skipped: the entry point of the installed command runs.
 """
 
 from __future__ import annotations
@@ -21,6 +21,8 @@ from multiprocessing.context import ForkServerContext
 from pathlib import Path
 from typing import Any
 
+from qlog_assets.mechanisms.names import folder_names
+
 PRELOADED = (
     "great_expectations",
     # What Dagster imports when it first opens an instance and runs something.
@@ -28,13 +30,16 @@ PRELOADED = (
     "dagster._core.storage.sqlite_storage",
     "dagster._core.workspace.context",
     "dagster._daemon.controller",
+    "dotenv.main",
+    "fsspec.implementations.local",
     "mako.template",
+    "pyarrow.acero",
     "pyarrow.dataset",
     "pyarrow.pandas_compat",
     "rich.traceback",
     "structlog",
     "tabulate",
-    "upath",
+    "upath.core",
     "watchdog.observers",
     "qlog_assets.cli.app",
     "qlog_assets.cli.demo",
@@ -44,8 +49,8 @@ PRELOADED = (
     "qlog_assets.orchestration.mechanism_assets",
     "qlog_assets.orchestration.public_assets",
     "qlog_assets.orchestration.study_assets",
-    "qlog_assets.mechanisms.safelog.mechanism",
-    "qlog_assets.mechanisms.zealous.mechanism",
+    *(f"qlog_assets.mechanisms.{name}.mechanism" for name in folder_names()),
+    "qlog_assets.studies.zealous.study",
     "qlog_assets.api.operations",
     "qlog_assets.verify.audit",
     "qlog_assets.verify.retention",

@@ -1,4 +1,4 @@
-"""Warehouses to test on: a small log whose releases are not empty, and warehouses that were prepared once a session."""
+"""Warehouses to test on: a small log whose releases are not empty, and warehouses prepared once per session."""
 
 from __future__ import annotations
 

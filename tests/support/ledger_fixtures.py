@@ -1,7 +1,7 @@
 """Fixtures: a place for a fresh ledger on either database. Taken with `pytest_plugins = ("support.ledger_fixtures",)`.
 
-A test that asks for `ledger_place` runs once a database. PostgreSQL's runs are marked `postgresql`; they use the server
-that QLOG_TEST_POSTGRESQL names, or start one of their own, or are skipped with the reason.
+A test that asks for `ledger_place` runs once per database. PostgreSQL's runs are marked `postgresql`; they use the
+server that QLOG_TEST_POSTGRESQL names, or start one of their own, or are skipped with the reason.
 """
 
 from __future__ import annotations

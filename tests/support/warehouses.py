@@ -20,10 +20,10 @@ def build_chain(home: Path, month: Month = MARCH, **changes: object) -> None:
     policy = policy.with_changes(safelog=policy.section("safelog").with_changes(**changes))
     raw, _ = assemble_raw_log(warehouse, month, policy.admission)
     with Engine.open(warehouse) as engine:
-        chain = Stages(warehouse, engine)
-        cleaned, _ = chain.clean(month, raw)
-        capped, _ = chain.cap(month, cleaned, policy.section("safelog"))
-        chain.augment(month, capped, policy)
+        stages = Stages(warehouse, engine)
+        cleaned, _ = stages.clean(month, raw)
+        capped, _ = stages.cap(month, cleaned, policy.section("safelog"))
+        stages.augment(month, capped, policy)
 
 
 def make_chained(home: Path) -> None:

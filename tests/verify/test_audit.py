@@ -359,12 +359,18 @@ def test_a_release_made_over_a_failed_check_is_a_finding(ingested: Path) -> None
     assert finding.endswith("the check normalised_rows failed, and the release was made all the same")
 
 
+@pytest.mark.parametrize("written", ["by this version", "by an earlier one"])
 def test_the_audit_looks_at_the_history_of_its_own_warehouse(
-    released: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    released: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, written: str
 ) -> None:
     """An auditor's environment may name another instance, whose history knows nothing of these runs."""
+    settings = released / "dagster" / "dagster.yaml"
+    if written == "by an earlier one":
+        storage = "storage:\n  custom:\n    module: qlog_assets.run_history\n    class: RunHistory\n    config: {}\n"
+        settings.write_text(settings.read_text(encoding="utf-8") + storage, encoding="utf-8")
+    before = settings.read_bytes()
     monkeypatch.setenv("DAGSTER_HOME", str(tmp_path / "elsewhere"))
     (verdict,) = audit(released).releases
-    assert (verdict.findings, verdict.notes) == ([], [])
+    assert (verdict.findings, verdict.notes) == ([], []) and settings.read_bytes() == before
     assert not (tmp_path / "elsewhere").exists()
     assert os.environ["DAGSTER_HOME"] == str(tmp_path / "elsewhere")

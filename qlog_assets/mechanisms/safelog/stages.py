@@ -47,7 +47,7 @@ def capped_by(work: Work) -> dict[str, Any]:
 def write_capped_log(work: Work, inputs: Inputs, directory: Path) -> dict[str, TableFacts]:
     chosen: SafelogParameters = work.parameters
     off = switched_off(chosen)
-    limits: dict[str, dict[str, int]] = {
+    limits: dict[str, dict[str, Any]] = {
         "queries": {"queries_per_user": chosen.queries_per_user},
         "clicks": {"clicks_per_user": chosen.clicks_per_user},
         "transitions": {

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import pyarrow as pa
@@ -19,7 +19,7 @@ from qlog_assets.mechanisms.zealous import noise as zealous
 from qlog_assets.mechanisms.zealous.draw import release_as_printed
 from qlog_assets.mechanisms.zealous.parameters import SelectionMethod, ZealousParameters
 from qlog_assets.mechanisms.zealous.stages import CHOSEN_ITEMS, EVENTS, event_parameters
-from qlog_assets.privacy.parameters import Parameters
+from qlog_assets.privacy.parameters import Listed, Parameters
 from qlog_assets.privacy.randomness import SeededRandom
 from qlog_assets.storage.engine import Engine
 from qlog_assets.studies.measures import caching, frequent, substitution
@@ -41,7 +41,7 @@ class StudySettings(Parameters):
     """k of the k-anonymity baselines."""
     frequent: int = Field(50, ge=1)
     """τ: users from which an item counts as frequent."""
-    items_per_user: tuple[int, ...] = (2, 5, 10, 20, 50, 100)
+    items_per_user: Annotated[tuple[int, ...], Listed] = (2, 5, 10, 20, 50, 100)
     """m: the limits that are tried."""
 
     @property

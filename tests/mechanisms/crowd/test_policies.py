@@ -8,6 +8,7 @@ import numpy as np
 
 from qlog_assets.attacks.auditor import sensitivity
 from qlog_assets.mechanisms.crowd import paper as crowd
+from qlog_assets.mechanisms.crowd.noise import release as release_sound
 from qlog_assets.privacy.limits import count_events, count_users, last_distinct
 from qlog_assets.privacy.randomness import SeededRandom
 
@@ -76,5 +77,5 @@ def test_one_user_moves_user_counts_within_the_limit_and_uncapped_events_beyond_
 
 def test_sound_release_never_uses_what_too_few_shares_would_hide() -> None:
     """Four of five shares: shifted to 0, so no noise can bring it out, whatever δ is."""
-    release = crowd.release(SeededRandom(6), np.full(5000, 4), 1, Fraction(50), Fraction(9, 10), min_shares=5)
+    release = release_sound(SeededRandom(6), np.full(5000, 4), 1, Fraction(50), Fraction(9, 10), min_shares=5)
     assert release.indices.size == 0

@@ -10,14 +10,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from qlog_assets.errors import ParameterError
-from qlog_assets.mechanisms.register import guarantee
+from qlog_assets.mechanisms.register import guarantee, mechanism
 from qlog_assets.mechanisms.safelog import noise as safelog
-from qlog_assets.mechanisms.safelog.draw import parameters
 from qlog_assets.mechanisms.safelog.parameters import SafelogParameters
 from qlog_assets.policy import Policy
 from qlog_assets.privacy.randomness import SeededRandom
 
 NOBODY = np.empty(0, dtype=np.int64)
+
+
+def parameters_under(policy: Policy) -> SafelogParameters:
+    chosen = policy.parameters(mechanism("safelog"))
+    assert isinstance(chosen, SafelogParameters)
+    return chosen
 
 
 @given(cells=st.integers(1, 10**12), scale=st.fractions(Fraction(1, 100), 1000), wanted=st.integers(1, 10**6))
@@ -37,31 +42,31 @@ def test_transitions_at_a_threshold_of_one_are_drawn_and_not_refused_after_the_q
 
 
 def test_a_public_url_list_leaves_all_of_delta_to_the_queries(tmp_path: object) -> None:
-    listed = parameters(Policy(url_list="urls.txt"))
+    listed = parameters_under(Policy(url_list="urls.txt"))
     assert (listed.click_delta, listed.selection_delta) == (0, listed.delta)
-    promise = guarantee("safelog", "sound", listed)
-    assert promise.proven is not None
-    assert promise.proven.delta == listed.delta
-    clicks = next(part for part in promise.parts if part.name == "clicks")
+    guaranteed = guarantee("safelog", "sound", listed)
+    assert guaranteed.proven is not None
+    assert guaranteed.proven.delta == listed.delta
+    clicks = next(part for part in guaranteed.parts if part.name == "clicks")
     assert clicks.proven is not None
     assert clicks.proven.delta == 0
     assert "public list" in clicks.sentence
 
 
 def test_without_delta_and_without_a_list_no_click_is_drawn_and_none_is_charged() -> None:
-    pure = parameters(Policy(safelog=SafelogParameters(delta=0)))
-    promise = guarantee("safelog", "sound", pure)
-    assert [part.name for part in promise.parts] == ["queries", "transitions"]
+    pure = parameters_under(Policy(safelog=SafelogParameters(delta=0)))
+    guaranteed = guarantee("safelog", "sound", pure)
+    assert [part.name for part in guaranteed.parts] == ["queries", "transitions"]
 
 
 def test_listed_clicks_without_a_list_are_refused() -> None:
     with pytest.raises(ParameterError, match="url_list"):
-        parameters(Policy(safelog=SafelogParameters(click_support="public_list")))
+        parameters_under(Policy(safelog=SafelogParameters(click_support="public_list")))
 
 
 def test_one_query_a_user_has_no_transitions_and_pays_for_none() -> None:
     chosen = SafelogParameters(queries_per_user=1)
     assert len(safelog.draw_transitions(SeededRandom(1), NOBODY, NOBODY, 50, chosen).cells) == 0
-    promise = guarantee("safelog", "sound", chosen)
-    assert promise.proven is not None
-    assert promise.proven.epsilon == Fraction(1, 2) + Fraction(1, 2)
+    guaranteed = guarantee("safelog", "sound", chosen)
+    assert guaranteed.proven is not None
+    assert guaranteed.proven.epsilon == Fraction(1, 2) + Fraction(1, 2)

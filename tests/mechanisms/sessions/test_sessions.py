@@ -11,6 +11,7 @@ import pytest
 
 from qlog_assets.attacks.auditor import sensitivity
 from qlog_assets.mechanisms.sessions import noise as sessions
+from qlog_assets.mechanisms.sessions.paper import release_items_paper
 from qlog_assets.privacy.histogram import stability_threshold
 from qlog_assets.privacy.randomness import SeededRandom
 
@@ -104,7 +105,7 @@ def test_an_empty_log_has_no_items() -> None:
 
 def test_paper_release_draws_twice_and_sound_release_once() -> None:
     """What the sound release prints reaches its threshold; the paper's second draw may fall below it. Seeded."""
-    paper = sessions.release_items_paper(SeededRandom(1), np.full(2000, 20), 5.0, 20.0)
-    assert (paper.counts < 20).any() and 800 < paper.indices.size < 1200
+    printed = release_items_paper(SeededRandom(1), np.full(2000, 20), 5.0, 20.0)
+    assert (printed.counts < 20).any() and 800 < printed.indices.size < 1200
     sound = sessions.release_items(SeededRandom(1), np.full(2000, 20), 1, Fraction(5), Fraction(1, 1000), at_least=40)
     assert sound.users.min() == 40

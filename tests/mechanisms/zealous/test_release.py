@@ -120,14 +120,14 @@ def test_seeded_simulations_repeat_themselves_and_never_charge(ingested: Path) -
 @pytest.mark.slow
 def test_the_study_compares_all_methods_and_draws_its_pictures(ingested: Path) -> None:
     facts = qlog(
-        ingested, "study", "zealous", "--month", MARCH, "--frequent", "10", "--k", "20", *LOUD[:4], "--json"
+        ingested, "study", "zealous", "--month", MARCH, "--set", "frequent=10", "--set", "k=20", *LOUD[:4], "--json"
     ).json
-    methods = {row["method"] for row in facts["frequent_items"]}
+    methods = {row["method"] for row in facts["tables"]["frequent_items"]}
     assert {"paper", "sound", "modern: weighted_gaussian", "k-anonymity: users"} < methods
     folder = Path(facts["path"])
     assert folder.parent == ingested / "private" / "studies" and folder.stat().st_mode & 0o077 == 0
     assert all(
         (folder / name).read_bytes().startswith(b"\x89PNG") for name in ("frequent_items.png", "applications.png")
     )
-    baseline = [row for row in facts["attack"] if row["method"].startswith("k-anonymity")]
+    baseline = [row for row in facts["tables"]["attack"] if row["method"].startswith("k-anonymity")]
     assert len(baseline) == 3 and all((row["with_victim"], row["without"]) == (1, 0) for row in baseline)

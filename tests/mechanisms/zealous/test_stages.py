@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from datetime import datetime, timedelta
-from pathlib import Path
 
 import duckdb
 import numpy as np
 import pyarrow as pa
 import pytest
-from qlog_assets.pipeline.inspection import view_searches
 
-from qlog_assets.mechanisms.zealous.stages import ITEM_KINDS
+from qlog_assets.mechanisms.zealous.stages import CHOSEN_ITEMS, EVENTS, event_parameters
+from qlog_assets.pipeline.cleaned_log import view_searches
 from qlog_assets.privacy.gaussian import COUNT_UNIT, WEIGHT_UNIT, gaussian_budget, plan_weighted
 from qlog_assets.privacy.parameters import exact
 from qlog_assets.privacy.weighted import Contributions, exact_sums, shrunk_weights
@@ -47,15 +46,15 @@ def chosen(
     engine = Engine(duckdb.connect())
     engine.connection.register("cleaned_log", log.append_column("rank", pa.nulls(log.num_rows, pa.int32())))
     view_searches(engine)
-    engine.statement_table(f"events_{kind}", "events", **({"session_gap_minutes": 30} if kind == "pairs" else {}))
-    return sorted(engine.run("chosen_items", key="zealous 2006-03 ", items_per_user=per_user).fetchall())
+    engine.statement_table(EVENTS[kind], "events", **event_parameters(kind))
+    return sorted(engine.run(CHOSEN_ITEMS, key="zealous 2006-03 ", items_per_user=per_user).fetchall())
 
 
 def items_of(rows: list[tuple[str, ...]]) -> Counter[tuple[str, ...]]:
     return Counter(row[1:] for row in rows)
 
 
-@pytest.mark.parametrize("kind", ITEM_KINDS)
+@pytest.mark.parametrize("kind", EVENTS)
 def test_removing_any_user_moves_at_most_m_counts_by_one_and_nobody_elses(kind: str) -> None:
     rows = log_of(12, seed=7)
     whole = chosen(rows, kind)
@@ -69,7 +68,7 @@ def test_removing_any_user_moves_at_most_m_counts_by_one_and_nobody_elses(kind: 
         assert sum(moved.values()) <= PER_USER
 
 
-@pytest.mark.parametrize("kind", ITEM_KINDS)
+@pytest.mark.parametrize("kind", EVENTS)
 def test_the_choice_is_distinct_and_repeats_itself_whatever_the_order_of_rows(kind: str) -> None:
     rows = log_of(9, seed=3)
     first = chosen(rows, kind)
@@ -100,7 +99,7 @@ def test_items_are_chosen_evenly_from_early_and_late_searches() -> None:
 
 
 @pytest.mark.parametrize("method", ["weighted_gaussian", "sips"])
-@pytest.mark.parametrize("kind", ITEM_KINDS)
+@pytest.mark.parametrize("kind", EVENTS)
 def test_weights_of_one_user_stay_within_one_in_exact_integers(kind: str, method: str) -> None:
     """The L2 that the Gaussian noise is priced for, over every single-user removal: no more than W and √c."""
     whole = chosen(log_of(12, seed=11), kind, per_user=20)
@@ -123,11 +122,3 @@ def sums_of(pairs: np.ndarray, weights: tuple[int, ...] | None, size: int) -> np
     degrees = rows.degrees()
     mine = np.array([0, *weights])[degrees] if weights is not None else shrunk_weights(np.maximum(degrees, 1), 2)
     return exact_sums(rows.names[rows.items], mine[rows.owners], size)
-
-
-def test_every_statement_of_the_mechanism_is_among_its_sources() -> None:
-    from qlog_assets.mechanisms.register import mechanism
-
-    for source in mechanism("zealous").sources:
-        assert (Path(__file__).parents[2] / source).is_file()
-    assert {f"sql/events_{kind}.sql" for kind in ITEM_KINDS} < set(mechanism("zealous").sources)

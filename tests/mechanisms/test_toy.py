@@ -1,0 +1,135 @@
+"""A mechanism that is brought from outside is released, refused, audited, simulated and documented like any other.
+
+The toy's shapes are those of mechanisms to come. Nothing in the package is edited for it: the register is told by its
+hook, and everything that names mechanisms iterates the register.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import dagster as dg
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from support.door import MARCH, door_at, warehouse_at
+from support.instances import load_definitions, make_home
+from support.tampering import vouch_for
+from support.toy import FILES, TOY, TRAILS, collected_file
+
+from qlog_assets.api.operations import explain_guarantee
+from qlog_assets.door.inputs import DoorError
+from qlog_assets.errors import ParameterError
+from qlog_assets.mechanisms.register import adding, names
+from qlog_assets.policy import Policy
+from qlog_assets.report.manifest import load_manifest
+from qlog_assets.report.tables import read_csv
+from qlog_assets.verify.audit import audit_warehouse
+from tools import guarantees_page, policy_page
+
+WALKS = (["hall", "whales"], ["hall", "minerals", "café"])
+VISITORS = 40
+
+
+@pytest.fixture
+def museum(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A warehouse whose collector was sent a month of walks, and a package that knows the toy."""
+    home = make_home(tmp_path / "museum")
+    path = collected_file(warehouse_at(home), MARCH)
+    path.parent.mkdir(parents=True)
+    sent = [[f"visitor {number}", walk] for number in range(VISITORS) for walk in WALKS]
+    sent.append(["visitor 1", ["staff door", "archive"]])
+    path.write_text("".join(json.dumps(row) + "\n" for row in sent), encoding="utf-8")
+    monkeypatch.setenv("QLOG_HOME", str(home))
+    with adding(TOY, FILES):
+        yield home
+    # The definitions of this process are loaded anew without the toy by whoever wants them next.
+    importlib.reload(importlib.import_module("qlog_assets.definitions"))
+
+
+def run_job(home: Path, name: str, patch: pytest.MonkeyPatch, config: dict | None = None) -> dg.ExecuteInProcessResult:
+    definitions = load_definitions(home, patch)
+    with dg.DagsterInstance.ephemeral() as instance:
+        return definitions.resolve_job_def(name).execute_in_process(
+            partition_key=MARCH, run_config=config, instance=instance
+        )
+
+
+def test_the_toy_is_released_audited_and_served(museum: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert run_job(museum, "toy_release", monkeypatch, {"ops": {"toy_selected": {"config": {}}}}).success
+    (charge,) = door_at(museum).ledger.charges()
+    path = museum / "released" / "toy" / MARCH / charge.release_id
+    trails = pq.read_table(path / "trails.parquet")
+    assert trails.schema.field("rooms").type == pa.list_(pa.string())
+    # Of two walks per visitor the limit keeps one, the same for everybody, and nobody's own.
+    assert trails["rooms"].to_pylist() == [sorted(WALKS, key=json.dumps)[0]]
+    manifest = load_manifest(path / "manifest.json")
+    assert manifest["tables"]["made_up"]["threshold"] is None and manifest["tables"]["made_up"]["rows"] == 3
+    assert manifest["tables"]["trails"]["threshold"] > 1
+    assert read_csv(path / "trails.csv", TRAILS).equals(trails)
+    assert "Visitors walked, and their walks were counted." in (path / "datasheet.html").read_text()
+    report = audit_warehouse(warehouse_at(museum))
+    assert report.ok, report.all_findings
+    assert not any("collected" in note for note in report.releases[0].notes)
+    assert door_at(museum).draw("toy", MARCH).charged is False
+    assert door_at(museum).publish("toy", MARCH).path == path
+
+
+def test_the_audit_says_when_what_was_collected_is_gone(museum: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert run_job(museum, "toy_release", monkeypatch).success
+    path = collected_file(warehouse_at(museum), MARCH)
+    path.write_text(path.read_text() + json.dumps(["visitor 99", ["hall"]]) + "\n")
+    (verdict,) = audit_warehouse(warehouse_at(museum)).releases
+    assert "the collected of 2006-03 is no longer there as it was read" in verdict.notes
+
+
+def test_the_door_refuses_the_toy_when_a_limit_is_broken(museum: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert run_job(museum, "toy_release", monkeypatch).success
+    partition = warehouse_at(museum).current("toy_walks", MARCH)
+    (file,) = partition.files("walks")
+    rows = pq.read_table(file)
+    more = pa.table({"user": ["visitor 1"] * 5, "walk": [f'["room {number}"]' for number in range(5)]}, rows.schema)
+    pq.write_table(pa.concat_tables([rows, more]), file)
+    vouch_for(museum, partition)
+    with pytest.raises(DoorError, match=r"toy_walks breaks the contribution limits \(toy/walks: 1 of 2"):
+        door_at(museum).draw("toy", MARCH, again="with more walks")
+
+
+@pytest.mark.parametrize("variant", ["sound", "loud", "quiet"])
+def test_every_variant_of_the_toy_is_simulated_by_its_name(
+    museum: Path, monkeypatch: pytest.MonkeyPatch, variant: str
+) -> None:
+    config = {"ops": {"simulated_toy": {"config": {"variant": variant, "seed": 7}}}}
+    assert run_job(museum, "toy_simulation", monkeypatch, config).success
+    (facts,) = (json.loads(path.read_text()) for path in (museum / "private" / "studies").glob("toy-*/study.json"))
+    assert (facts["variant"], facts["charged"]) == (variant, False)
+    assert facts["rows"]["trails"] >= 1
+    assert door_at(museum).ledger.charges() == []
+
+
+def test_a_paper_variant_of_the_toy_never_passes_the_door(museum: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert run_job(museum, "toy_release", monkeypatch).success
+    with pytest.raises(DoorError, match="for studies alone"):
+        door_at(museum).draw("toy", MARCH, variant="loud", again="as printed")
+
+
+def test_policy_pages_and_guarantees_know_the_toy_while_it_is_there(museum: Path) -> None:
+    policy = Policy(toy={"walks_per_visitor": 2}).with_settings({"toy.scale": "4"})
+    assert policy.parameters(TOY).as_public()["scale"] == "4"
+    with pytest.raises(ParameterError, match="toy: walks: unknown key"):
+        Policy(toy={"walks": 2})
+    assert "### toy, quiet\n" in guarantees_page.page()
+    assert "## `[toy]`" in policy_page.page()
+    assert explain_guarantee("toy", None, {"scale": "2"})["proven"]["epsilon"] == 0.5
+
+
+def test_the_toy_is_gone_afterwards_and_an_unnamed_limit_is_refused() -> None:
+    assert "toy" not in names()
+    with pytest.raises(ParameterError, match="unknown key"):
+        Policy(toy={})
+    with pytest.raises(ValueError, match="exactly one inspected stage"):
+        replace(TOY, stages=())

@@ -1,0 +1,158 @@
+"""The policy file: every key checked, decimals exact, `none` for off, file names beside it, a section per mechanism."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+
+from qlog_assets.errors import ParameterError, QlogError
+from qlog_assets.mechanisms.register import mechanism, simulated
+from qlog_assets.months import Month
+from qlog_assets.policy import Policy, qualify_names
+
+
+@pytest.fixture
+def load(tmp_path: Path):
+    def loading(text: str) -> Policy:
+        path = tmp_path / "policy.toml"
+        path.write_text(text, encoding="utf-8")
+        return Policy.load(path)
+
+    return loading
+
+
+# The policy file ----------------------------------------------------------------------------------------------------
+
+
+def test_without_a_file_the_policy_is_the_default(tmp_path: Path) -> None:
+    assert Policy.load(tmp_path / "policy.toml") == Policy()
+
+
+def test_decimals_of_the_file_are_read_as_written_and_not_as_doubles(load) -> None:
+    policy = load("[safelog]\nselection_scale = 0.1\ndelta = 1e-7\n[budget]\nepsilon = 2.30\n")
+    assert policy.section("safelog").selection_scale == Fraction(1, 10)
+    assert policy.section("safelog").delta == Fraction(1, 10**7)
+    assert policy.budget.epsilon == Fraction(23, 10)
+
+
+def test_the_word_none_in_the_file_switches_an_optional_part_off(load) -> None:
+    policy = load('last = "none"\n[safelog]\ntransition_scale = "none"\nclick_scale = "None"\n')
+    chosen = policy.section("safelog")
+    assert chosen.transition_scale is None and chosen.click_scale is None and policy.last is None
+    with pytest.raises(QlogError, match="threshold"):
+        load('[safelog]\nthreshold = "none"\n')
+
+
+def test_file_names_are_relative_to_the_policy_file_wherever_the_command_runs(
+    load, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir("/")
+    policy = load('url_list = "lists/urls.txt"\n[pool]\nkind = "query_list"\npath = "pool.txt"\n')
+    assert policy.pool.path == tmp_path / "pool.txt" and policy.url_list == tmp_path / "lists" / "urls.txt"
+    assert load('url_list = "/elsewhere/urls.txt"\n').url_list == Path("/elsewhere/urls.txt")
+
+
+@pytest.mark.parametrize(
+    ("text", "named"),
+    [
+        ("quite = 'unknown'", "quite: unknown key"),
+        ("[safelog]\nq_f = 5", "safelog.*q_f: unknown key"),
+        ("[mechanism]\nepsilon = 5", "mechanism: unknown key"),
+        ("[mechanisms.safelog]\nthreshold = 5", "mechanisms: unknown key"),
+        ("[zealous]\nvariant = 'paper'", "zealous.*variant"),
+        ("[budget]\naccountant = 'generous'", "accountant"),
+        ("[ingest]\nmax_rejected_share = 2", "max_rejected_share"),
+        ("[safelog]\nselection_scale = true", "selection_scale"),
+        ("[safelog]\nselection_scale = nan", "selection_scale"),
+        ("first = 2006-03-01", "first"),
+        ("safelog = 3", "safelog"),
+        ("[pool]\nkind = 'releases'", "release_ids"),
+    ],
+)
+def test_what_a_file_gets_wrong_is_named(load, tmp_path: Path, text: str, named: str) -> None:
+    with pytest.raises(QlogError, match=f"policy.toml: .*{named}") as refused:
+        load(text)
+    assert "\n" not in str(refused.value)
+
+
+def test_one_months_policy_is_possible_and_the_wrong_order_is_not(load) -> None:
+    assert load('first = "2006-03"\nlast = "2006-03"\n').last == Month("2006-03")
+    with pytest.raises(QlogError, match="2006-02 is before first"):
+        load('first = "2006-03"\nlast = "2006-02"\n')
+
+
+# A section per mechanism ---------------------------------------------------------------------------------------------
+
+
+def test_the_policy_has_a_section_for_every_mechanism_that_can_be_drawn_and_no_other(load) -> None:
+    policy = load("[zealous]\nitems_per_user = 3\n[baselines]\nk = 7\n")
+    assert list(policy.mechanisms) == [each.name for each in simulated()]
+    for each in simulated():
+        assert type(policy.section(each.name)) is each.policy_section
+    assert policy.section("zealous").items_per_user == 3 and policy.section("baselines").k == 7
+    with pytest.raises(ParameterError, match=r"no section 'crowd': it has baselines, safelog, zealous"):
+        policy.section("crowd")
+
+
+def test_what_a_release_is_made_with_follows_from_the_section_and_the_lists(load) -> None:
+    safelog, zealous = mechanism("safelog"), mechanism("zealous")
+    policy = load("[zealous]\nvariant = 'sound'\n")
+    assert policy.variant(safelog) == "sound" and policy.variant(zealous) == "sound"
+    assert Policy().variant(zealous) == "modern"
+    assert type(policy.parameters(zealous)) is zealous.parameters, "the choice of a variant is no parameter of it"
+    assert policy.parameters(safelog).click_support == "stability"
+    assert load('url_list = "urls.txt"\n').parameters(safelog).click_support == "public_list"
+    with pytest.raises(ParameterError, match="needs the policy's url_list"):
+        load("[safelog]\nclick_support = 'public_list'\n").parameters(safelog)
+
+
+def test_what_is_let_in_is_the_policys_months_and_share(load) -> None:
+    admission = load('first = "2006-03"\n[ingest]\nmax_rejected_share = 0.3\n').admission
+    assert (admission.months.first, admission.max_rejected_share) == (Month("2006-03"), Fraction(3, 10))
+    assert admission.months.last > Month("9000-01"), "without a last month there is no last month"
+
+
+# Settings of the command line ----------------------------------------------------------------------------------------
+
+
+def test_settings_change_what_they_name_and_nothing_else() -> None:
+    changed = Policy().with_settings({"safelog.threshold": "7", "pool.description": "mine", "last": "2006-05"})
+    assert changed.section("safelog") == Policy().section("safelog").with_changes(threshold=7)
+    assert changed.section("zealous") == Policy().section("zealous")
+    assert changed.pool.description == "mine" and changed.last == Month("2006-05")
+    assert changed.budget == Policy().budget
+
+
+def test_settings_are_checked_like_the_file() -> None:
+    for settings, named in (
+        ({"safelog.treshold": "7"}, "safelog.treshold: unknown key"),
+        ({"nothing.at.all": "7"}, "nothing.at.all: unknown key"),
+        ({"dataset.name": "7"}, "dataset.name: unknown key"),
+        ({"mechanisms": "7"}, "mechanisms: unknown key"),
+        ({"safelog": "7"}, "safelog: write its parameters as a section"),
+        ({"safelog.threshold": "0"}, "threshold"),
+        ({"last": "1990-01"}, "last"),
+    ):
+        with pytest.raises(ParameterError, match=named):
+            Policy().with_settings(settings)
+
+
+def test_a_bare_key_belongs_to_the_mechanism_at_hand_and_is_refused_where_it_could_mean_two() -> None:
+    assert qualify_names({"delta": "0"}, "zealous") == {"zealous.delta": "0"}
+    assert qualify_names({"queries_per_user": "3"}) == {"safelog.queries_per_user": "3"}
+    assert qualify_names({"last": "2006-05"}, "safelog") == {"last": "2006-05"}
+    with pytest.raises(ParameterError, match=r"safelog\.delta or zealous\.delta"):
+        qualify_names({"delta": "0"})
+
+
+def test_every_setting_can_be_written_down_and_read_back() -> None:
+    policy = Policy().with_settings({"safelog.transition_scale": "none", "safelog.selection_scale": "1/3"})
+    written: dict[str, str] = {}
+    for key, value in policy.as_public().items():
+        for name, inner in value.items() if isinstance(value, dict) else [("", value)]:
+            written[f"{key}.{name}".rstrip(".")] = "none" if inner is None else str(inner)
+    assert written.pop("pool.release_ids") == "[]", "a list of ids is written in the file only"
+    assert {"safelog.threshold", "zealous.kinds", "baselines.k", "dataset", "budget.epsilon"} <= set(written)
+    assert Policy().with_settings(written) == policy

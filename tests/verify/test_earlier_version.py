@@ -1,0 +1,88 @@
+"""A warehouse of version 0.1.0 opens: its releases audit green, are served, and come out of their draws byte for byte.
+
+`tests/data/warehouse-0.1.0.tar.xz` was made by that version from the small log of `support.instances`: two releases of
+March, one of April that was withdrawn, partitions, ledger, and Dagster's history with the dagster.yaml of that time.
+"""
+
+from __future__ import annotations
+
+import shutil
+import tarfile
+from pathlib import Path
+
+import pytest
+from support.cli import qlog
+from support.door import public_files, warehouse_at
+from support.instances import small_log
+
+from qlog_assets.storage.dagster_home import open_existing
+from qlog_assets.verify.audit import audit_warehouse
+
+ARCHIVE = Path(__file__).parents[1] / "data" / "warehouse-0.1.0.tar.xz"
+ZEALOUS = ("--set", "zealous.epsilon=20", "--set", "zealous.delta=0.01")
+REQUESTS = {"safelog": (), "zealous": ZEALOUS}
+
+
+@pytest.fixture
+def earlier(tmp_path: Path) -> Path:
+    with tarfile.open(ARCHIVE) as archive:
+        archive.extractall(tmp_path, filter="data")
+    return tmp_path / "qlog"
+
+
+def every_file(folder: Path) -> dict[str, bytes]:
+    return {str(path.relative_to(folder)): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
+
+
+def test_its_releases_audit_green_with_nothing_left_uncounted(earlier: Path) -> None:
+    report = audit_warehouse(warehouse_at(earlier))
+    assert report.ok, report.all_findings
+    assert len(report.releases) == 3
+    # No note says that a limit could not be counted, or that a run is unknown: stages and history are read as they were.
+    assert [verdict.notes for verdict in report.releases] == [[], [], ["withdrawn; its charge stays"]]
+
+
+def test_its_history_is_read_and_its_settings_are_left_alone_by_an_audit(earlier: Path) -> None:
+    settings = earlier / "dagster" / "dagster.yaml"
+    before = settings.read_bytes()
+    assert b"qlog_assets.run_history" in before
+    with open_existing(earlier / "dagster") as instance:
+        assert {run.job_name for run in instance.get_runs()} >= {"ingest", "safelog_release", "zealous_release"}
+    assert settings.read_bytes() == before
+
+
+@pytest.mark.parametrize("mechanism", REQUESTS)
+def test_a_release_is_served_and_not_charged_again(earlier: Path, mechanism: str) -> None:
+    before = public_files(earlier)
+    answer = qlog(earlier, "release", mechanism, "--month", "2006-03", *REQUESTS[mechanism], "--json").json
+    assert answer["charged"] is False
+    assert public_files(earlier) == before
+    # The command also brought the instance's settings up to date, and the history went on in the same files.
+    assert b"run_history" not in (earlier / "dagster" / "dagster.yaml").read_bytes()
+    with open_existing(earlier / "dagster") as instance:
+        assert len([run for run in instance.get_runs() if run.job_name == f"{mechanism}_release"]) >= 2
+
+
+@pytest.mark.parametrize("mechanism", REQUESTS)
+def test_a_stored_draw_is_published_again_byte_for_byte(earlier: Path, mechanism: str) -> None:
+    before = public_files(earlier)
+    (release,) = (earlier / "released" / mechanism / "2006-03").glob(f"{mechanism}-*")
+    shutil.rmtree(release)
+    qlog(earlier, "release", mechanism, "--month", "2006-03", *REQUESTS[mechanism], "--json").json  # noqa: B018
+    assert public_files(earlier) == before
+
+
+def test_a_file_that_was_ingested_then_adds_nothing_now(earlier: Path, tmp_path: Path) -> None:
+    log = tmp_path / "again.txt"
+    log.write_text(small_log(), encoding="utf-8")
+    private = every_file(earlier / "private" / "raw_log")
+    assert qlog(earlier, "ingest", log, "--format", "aol", "--json").json["already_ingested"] == ["again.txt"]
+    assert every_file(earlier / "private" / "raw_log") == private
+    assert not (earlier / "private" / "landing_batch").exists()
+
+
+def test_its_months_can_be_forgotten(earlier: Path) -> None:
+    answer = qlog(earlier, "forget", "--before", "2006-04", "--json").json
+    assert answer["months"] == ["2006-03"]
+    assert not (earlier / "private" / "capped_log" / "2006-03").exists()
+    assert audit_warehouse(warehouse_at(earlier)).ok
