@@ -1,4 +1,4 @@
--- The peer task in bare SQL, from our cleaned input and with our per-user rule (sql/capped_queries.sql): how many users
+-- The peer task in bare SQL, from our cleaned input and with our per-user rule (sql/safelog/capped_queries.sql): how many users
 -- hold each query among their first queries_per_user distinct ones.
 WITH first_typed AS (
     SELECT

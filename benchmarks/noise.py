@@ -60,7 +60,7 @@ def opendp() -> Iterator[Contender]:
 
 
 def python_dp() -> Iterator[Contender]:
-    """Google's secure noise through its Python wrapper, a number a call; sensitivity 2.37 gives a deviation of 10."""
+    """Google's secure noise through its Python wrapper, a number per call; sensitivity 2.37 gives a deviation of 10."""
     from pydp.algorithms.numerical_mechanisms import (  # type: ignore[import-not-found, unused-ignore]
         GaussianMechanism,
         LaplaceMechanism,

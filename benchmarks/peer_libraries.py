@@ -1,6 +1,6 @@
 """The peer task in other libraries: user-level counts of queries with unknown keys, as each library's guide has it.
 
-(2.3, 1e-6), ten distinct queries a user. Runs in the peers' own environment and imports nothing of ours. Usage:
+(2.3, 1e-6), ten distinct queries per user. Runs in the peers' own environment and imports nothing of ours. Usage:
 .cache/peers/bin/python benchmarks/peer_libraries.py opendp|pipelinedp PEER_LOG.parquet
 """
 
@@ -16,7 +16,7 @@ EPSILON, DELTA, QUERIES_PER_USER = 2.3, 1e-6, 10
 
 
 def opendp(path: str) -> int:
-    """OpenDP's Polars interface: one row a user and query, ten queries a user, noisy length where it passes."""
+    """OpenDP's Polars interface: one row per user and query, ten queries per user, noisy length where it passes."""
     import opendp.prelude as dp  # type: ignore[import-not-found, unused-ignore]
     import polars as pl  # type: ignore[import-not-found, unused-ignore]
 

@@ -1,6 +1,6 @@
 """The peer task on our side: the bare script, and the same through Dagster, checks, ledger, door and publication.
 
-Both start from one cleaned log and keep the same ten queries a user. Usage, from the root of the checkout:
+Both start from one cleaned log and keep the same ten queries per user. Usage, from the root of the checkout:
 python -m benchmarks.peer_task prepare ROWS USERS | bare | warm (QLOG_HOME names the warehouse)
 """
 

@@ -1,6 +1,6 @@
 """How many queries each library releases from one log at one (ε, δ): ours, OpenDP and PipelineDP, in one run.
 
-All get the same contributions: at most d distinct queries a user, chosen by our statement, with another key each draw.
+All get the same contributions: at most d distinct queries per user, chosen by our statement, another key per draw.
 Peers run in an environment of their own (`benchmarks/requirements-peers.txt` in `.cache/peers`), named as missing where
 there is none. Run from the root of the checkout: `python -m benchmarks.peers [--json]`.
 """

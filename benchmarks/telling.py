@@ -20,7 +20,7 @@ def tables(facts: dict[str, Any]) -> list[tuple[str, list[str], list[list[str]]]
         sizes = [{**measured, "name": name} for name, measured in facts["skewed"].items()]
         told.append(("Skewed logs", *size_table(sizes)))
     if facts["peers"]:
-        told.append(("Counts of queries with unknown keys, (2.3, 1e-6), ten queries a user", *peer_table(facts)))
+        told.append(("Counts of queries with unknown keys, (2.3, 1e-6), ten queries per user", *peer_table(facts)))
     return told
 
 

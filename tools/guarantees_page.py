@@ -28,10 +28,10 @@ functions that price a release (`qlog guarantee MECHANISM --variant VARIANT`).
 
 ## How to read it
 
-**The guarantee.** A release is (ε, δ)-differentially private if, for any two logs that differ in one user, every possible
-result is at most e^ε times as likely with one log as with the other, except for a probability of δ. It holds against a
-reader who knows everybody else's searches, has unlimited computing power, and keeps every release for ever. δ is the
-chance of an exception, so it must be far below one in the number of users.
+**The guarantee.** A release is (ε, δ)-differentially private if, for any two logs that differ in one user, every
+possible result is at most e^ε times as likely with one log as with the other, except for a probability of δ. It holds
+against a reader who knows everybody else's searches, has unlimited computing power, and keeps every release for ever.
+δ is the chance of an exception, so it must be far below one in the number of users.
 
 **The unit is one user id**, with everything that id did in the month of the release; the ledger adds the months up. The
 relation is *add or remove one user*, or, where a variant says so, *replace one user*, which costs at most twice as

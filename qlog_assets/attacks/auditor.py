@@ -31,11 +31,11 @@ FALSE_ALARM = 1e-6
 BATCH = 100_000  # runs handed to a mechanism at once: bounds memory, large enough for numpy to be busy
 
 Log = Mapping[str, Any]
-"""A log as an auditor sees it: one entry a user, holding all records of that user. Neighbours differ in one entry."""
+"""A log as an auditor sees it: one entry per user, holding all records of that user. Neighbours differ in one entry."""
 Mechanism = Callable[[Any, RandomSource, int], np.ndarray]
-"""(log, source, runs) -> one boolean a run: did the event happen?"""
+"""(log, source, runs) -> one boolean per run: did the event happen?"""
 Counter = Callable[[Any], Mapping[Any, float]]
-"""log -> what the mechanism adds noise to, one number an item; items that are absent count zero."""
+"""log -> what the mechanism adds noise to, one number per item; items that are absent count zero."""
 Verdict = Literal["pass", "fail"]
 
 
@@ -142,7 +142,7 @@ def count_hits(mechanism: Mechanism, log: Any, source: RandomSource, runs: int, 
         size = min(batch, runs - start)
         happened = np.asarray(mechanism(log, source, size))
         if happened.shape != (size,) or happened.dtype != bool:
-            raise ValueError(f"the mechanism must return {size} booleans, one a run")
+            raise ValueError(f"the mechanism must return {size} booleans, one per run")
         hits += int(np.count_nonzero(happened))
     return hits
 

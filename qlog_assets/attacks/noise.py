@@ -20,7 +20,7 @@ RUNS = 1_000_000
 
 ItemLog = Mapping[str, tuple[int, ...]]
 
-# A8. The stability histogram with m items a user: new ones use up δ, shared ones use up ε.
+# A8. The stability histogram with m items per user: new ones use up δ, shared ones use up ε.
 
 ITEMS = 3
 

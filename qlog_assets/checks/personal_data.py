@@ -63,19 +63,9 @@ _CARD_DIGITS = range(13, 20)
 _CARD_FIRST_DIGITS = "23456"
 
 
-def email_mask(texts: Texts) -> np.ndarray:
-    """Which texts hold something like an e-mail address."""
-    return _matches(folded(texts), EMAIL_PATTERNS)
-
-
-def phone_mask(texts: Texts) -> np.ndarray:
-    """Which texts hold something like a phone number with its area code."""
-    return _matches(folded(texts), PHONE_PATTERNS)
-
-
-def ssn_mask(texts: Texts) -> np.ndarray:
-    """Which texts hold something like a US social security number."""
-    return _matches(folded(texts), SSN_PATTERNS)
+def pattern_mask(texts: Texts, patterns: Sequence[str]) -> np.ndarray:
+    """Which texts hold something that one of the patterns describes."""
+    return _matches(folded(texts), patterns)
 
 
 def card_mask(texts: Texts) -> np.ndarray:
@@ -85,8 +75,7 @@ def card_mask(texts: Texts) -> np.ndarray:
 
 def personal_data_mask(texts: Texts) -> np.ndarray:
     """Which texts look like personal data of any of the four kinds."""
-    lowered = folded(texts)
-    return _matches(lowered, REGEX_PATTERNS) | _cards(lowered)
+    return pattern_mask(texts, REGEX_PATTERNS) | card_mask(texts)
 
 
 def outside(texts: Texts, public: pa.Array | pa.ChunkedArray | None) -> np.ndarray:

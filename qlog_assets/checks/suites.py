@@ -1,8 +1,8 @@
 """Runs the suites of `expectations/` through Great Expectations. The only module that imports it, and it fails closed.
 
-Counting is not done here: DuckDB counts (the `check_` statements of `sql/`) and this module gets the small table of counts, or a
-released table, which is public. What a suite expects is in its JSON file; who runs it and what a failure stops is the
-business of the assets and the door.
+Counting is not done here: DuckDB counts (statements named `check_` in `sql/`) and this module gets the small table of
+counts, or a released table, which is public. What a suite expects is in its JSON file; who runs it and what a failure
+stops is the business of the assets and the door.
 
 Great Expectations drops an expectation it does not know, passes an empty suite, skips nulls (so a column of nulls
 passes anything) and quotes offending values in its results. Here every expectation of the file must come back, each

@@ -148,7 +148,7 @@ def simulate(
     assignments: Sets = None,
     as_json: Json = False,
 ) -> None:
-    """Draw with seeded noise into private/studies, as released or as the paper prints it. Never published or charged."""
+    """Draw with seeded noise into private/studies, as released or as the paper has it. Never published or charged."""
     from qlog_assets.api.operations import simulate_month
 
     settings = parsed(assignments, mechanism)

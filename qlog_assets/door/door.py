@@ -285,7 +285,8 @@ class Door:
         own = [c for c in self.ledger.charges(self.policy.dataset) if (c.month, c.mechanism) == (month, mechanism.name)]
         if own and own[-1].state == "withdrawn":
             raise DoorError(
-                f"the door refuses {mechanism.name} {month}: {own[-1].release_id} was withdrawn: {own[-1].closing_reason}; "
+                f"the door refuses {mechanism.name} {month}: {own[-1].release_id} was withdrawn: "
+                f"{own[-1].closing_reason}; "
                 "another draw needs --again with a reason"
             )
         chosen = self.policy.parameters(mechanism)
@@ -293,7 +294,8 @@ class Door:
             inputs = collect_inputs(self.warehouse, mechanism, month, chosen.as_public())
             refuse_broken_limits(engine, mechanism, month, inputs[mechanism.limited_stage.name])
         raise DoorError(
-            f"the door refuses {mechanism.name} {month}: nothing was drawn for it yet: materialize {mechanism.draw_asset} first"
+            f"the door refuses {mechanism.name} {month}: nothing was drawn for it yet: "
+            f"materialize {mechanism.draw_asset} first"
         )
 
     def _priced(self, mechanism: Mechanism, charge: Charge) -> Guarantee:

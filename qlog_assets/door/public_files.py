@@ -1,4 +1,7 @@
-"""How a release gets under `released/` and goes: for the door alone."""
+"""How a release gets under `released/` and how it goes: for the door alone.
+
+Looking at what lies there is `report/public_zone.py`; why a release may be there is the ledger's to know.
+"""
 
 from __future__ import annotations
 

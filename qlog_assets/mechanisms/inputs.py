@@ -1,4 +1,4 @@
-"""What partitions say of the mechanism that reads them: which public lists they were made with, and by which version."""
+"""What partitions tell a mechanism that reads them: which public lists they were made with, and by which version."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The names of the mechanisms, told by their folders: nothing is imported, so a command that lists names stays quick."""
+"""The names of the mechanisms, told by their folders. Nothing is imported: a command that lists names stays quick."""
 
 from __future__ import annotations
 

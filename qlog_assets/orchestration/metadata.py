@@ -1,4 +1,4 @@
-"""What a materialization says about itself in the UI: rows, seconds, limits, costs, versions. Never a value of the log."""
+"""What a materialization says of itself in the UI: rows, seconds, limits, costs, versions. Never a value of the log."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Landing files: how a log gets there, and which batch a file is. A landing file is never changed."""
+"""Landing files: how a log gets into the landing zone, and which batch a file is. A landing file is never changed."""
 
 from __future__ import annotations
 

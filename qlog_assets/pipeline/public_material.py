@@ -41,6 +41,8 @@ class PoolPolicy(Parameters):
     """The file, for the kinds that read one."""
     description: str = ""
     """Where the file comes from, in the operator's words; goes into the manifest."""
+    licence: str = ""
+    """Under which terms the file may be used; goes into the manifest."""
     probability: Exact = Field(Fraction(1), gt=0, le=1, validate_default=True)
     """p_g: the share of the list that is kept, by a public hash."""
     release_ids: tuple[str, ...] = ()
@@ -91,6 +93,7 @@ def pool_spec(warehouse: Warehouse, pool: PoolPolicy, month: Month | None) -> Po
         kind=pool.kind,
         path=pool.path,
         description=pool.description,
+        licence=pool.licence,
         probability=pool.probability,
         releases=tuple(earlier_release(warehouse, release_id, month) for release_id in pool.release_ids),
     )

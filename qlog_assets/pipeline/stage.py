@@ -20,7 +20,6 @@ from qlog_assets.storage.partition import Partition, TableFacts, describe
 from qlog_assets.storage.statements import statement_version
 from qlog_assets.storage.warehouse import Warehouse
 
-
 ORIGIN = "origin"
 """How provenance marks what a stage was made from that is no partition: `origin:<name>`, with a digest."""
 

@@ -127,13 +127,6 @@ def binomial_weights(counts: int, step: float) -> NDArray[np.float64]:
     return np.exp(choices - lower * step - counts * math.log1p(math.exp(-step)))
 
 
-def geometric_delta(noises: Sequence[Noise], epsilon: float) -> float:
-    """δ(ε) of two-sided geometric counts under several scales: Σ P[loss]·max(0, 1 - e^(ε - loss)), rounded up."""
-    if not (math.isfinite(epsilon) and epsilon >= 0):
-        raise ParameterError("epsilon must be finite and not negative")
-    return loss_distribution(noises).delta(float(epsilon))
-
-
 def geometric_epsilon(noises: Sequence[Noise], delta: float) -> float:
     """ε(δ) of two-sided geometric counts under several scales, rounded up and never above the pure sum."""
     if not 0 <= delta < 1:
@@ -161,13 +154,6 @@ def release_loss(
 def pure_rho(epsilon: Fraction) -> Fraction:
     """ρ of an ε-DP mechanism: ε²/2 (Bun and Steinke 2016)."""
     return epsilon * epsilon / 2
-
-
-def gaussian_rho(squared_sensitivity: Fraction, variance: Fraction) -> Fraction:
-    """ρ of Gaussian noise, continuous or discrete on integers, in any dimension: Δ₂²/(2σ²)."""
-    if variance <= 0 or squared_sensitivity < 0:
-        raise ParameterError("a Gaussian needs a variance above 0 and a squared sensitivity of at least 0")
-    return squared_sensitivity / (2 * variance)
 
 
 def zcdp_epsilon(rho: Fraction | float, delta: Fraction | float) -> float:

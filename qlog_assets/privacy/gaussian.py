@@ -50,7 +50,7 @@ WEIGHTED_COORDINATES = 10**100
 """c for weighted tables, where a user may move a coordinate for every item there is."""
 NEW_ITEM_SHARE = Fraction(1, 2)
 """The part of δ that hides new items; the rest is the noise's own. From a third to two thirds, weighted selection of
-the peers' log (5 million rows, (2.3, 1e-6), 200 items a user) names 2,620 to 2,648 items; a half, 2,645."""
+the peers' log (5 million rows, (2.3, 1e-6), 200 items per user) names 2,620 to 2,648 items; a half, 2,645."""
 WHOLE = Fraction(1)
 Method = Literal["weighted_gaussian", "sips"]
 METHODS: dict[Method, tuple[Fraction, ...]] = {

@@ -12,7 +12,7 @@ SESSION_GAP_MINUTES = 30
 """A user's searches further apart belong to different sessions. 30 minutes is what the session literature uses."""
 
 Rows = tuple[np.ndarray, np.ndarray]
-"""(users, items): one row an event, or one row a user and item after a limit."""
+"""(users, items): one row per event, or one row per user and item after a limit."""
 
 
 def position_within(groups: np.ndarray) -> np.ndarray:

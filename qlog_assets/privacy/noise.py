@@ -1,8 +1,8 @@
 """The noise that may be published: exact integer laws, drawn in bulk from a source of random bits.
 
 Belongs here: discrete Laplace, its tails, discrete Gaussian, and the reading of their scales. No float decides, or
-even enters, a draw: bits are looked up in tables of integers and undecided ones refined exactly (`tables`). Float noise
-for studies of the papers is in `paper_noise`; what noise costs is in `guarantees`.
+even enters, a draw: bits are looked up in tables of integers and undecided ones refined exactly (`noise_tables`). Float
+noise for studies of the papers is in `paper_noise`; what noise costs is in `guarantee`.
 
 Values are 64-bit integers. A draw too large for the arithmetic raises OverflowError instead of wrapping round; that has
 a probability below exp(-2000) a draw, at any scale allowed.
@@ -201,7 +201,7 @@ def _scaled(values: np.ndarray, block: int) -> np.ndarray:
     return values * block
 
 
-# Tables are built once a law and process; each is at most a few megabytes.
+# Tables are built once per law and process; each is at most a few megabytes.
 @lru_cache(maxsize=64)
 def _table(law: Callable[..., Law], *parameters: Fraction | int) -> InverseTable:
     return InverseTable(law(*parameters))

@@ -23,7 +23,7 @@ import numpy as np
 from qlog_assets.privacy.numbers import GUARD_BITS, Bracket, divide, exp_bracket
 from qlog_assets.privacy.randomness import RandomSource
 
-CHUNK = 1 << 16  # draws a step: the working set of a step stays in the processor's cache
+CHUNK = 1 << 16  # draws per step: the working set of a step stays in the processor's cache
 
 
 class Brackets(NamedTuple):

@@ -1,7 +1,7 @@
-"""What a mechanism may be asked to do: frozen parameter models that check themselves when they are made.
+"""What every mechanism's parameters are made of: the base model, exact numbers, and lists typed as words.
 
-The papers' symbols appear here and nowhere else; code uses the field names. Scales and probabilities are exact
-rationals read from decimals: a float is refused, because 0.1 typed by a person is one tenth and 0.1 as a double is not.
+Scales and probabilities are exact rationals read from decimals: a float is refused, because 0.1 typed by a person is
+one tenth and 0.1 as a double is not. The models themselves are in the mechanisms' folders.
 """
 
 from __future__ import annotations

@@ -81,7 +81,7 @@ class Contributions:
         return np.bincount(self.owners)
 
     def sampled(self, source: RandomSource, items_per_user: int) -> Contributions:
-        """At most so many pairs a user, a uniform choice among the user's own."""
+        """At most so many pairs per user, a uniform choice among the user's own."""
         crowded = np.flatnonzero(self.degrees()[self.owners] > items_per_user)
         if not len(crowded):
             return self

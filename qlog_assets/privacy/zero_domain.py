@@ -1,7 +1,7 @@
 """Noise on domains too large to build: the cells nobody holds whose noise reaches a threshold, drawn directly.
 
-Belongs here: the draw of specification 7 and the numbering of ordered pairs. Cells are numbers in [0, domain_size); what a
-cell stands for (a pool query, a pair of released queries) is the caller's. Support cells, those with users, get
+Belongs here: the draw of specification 7 and the numbering of ordered pairs. Cells are numbers in [0, domain_size);
+what a cell stands for (a pool query, a pair of released queries) is the caller's. Support cells, those with users, get
 ordinary noise in `histogram`; the two are merged and sorted there, so that order does not tell them apart.
 """
 

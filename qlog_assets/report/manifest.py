@@ -125,7 +125,7 @@ def load_manifest(path: Path) -> dict[str, Any]:
 
 
 def verify_files(manifest: Mapping[str, Any], directory: Path) -> list[str]:
-    """Where a release's directory differs from its manifest: changed, missing and unknown files. Empty if it does not."""
+    """Where a release's directory differs from its manifest: changed, missing, unknown files; empty if it does not."""
     listed = [file for table in manifest["tables"].values() for file in table["files"].values()]
     findings, known = [], {MANIFEST_NAME}
     for file in sorted((*listed, *manifest["documents"]), key=lambda file: file["path"]):

@@ -1,4 +1,7 @@
-"""What lies under `released/`: where a release is, and whether the ledger accounts for all of it. Looks only."""
+"""What lies under `released/`: where a release is, and whether the ledger accounts for all of it. Looks, never writes.
+
+The one place for the paths of releases and tombstones.
+"""
 
 from __future__ import annotations
 

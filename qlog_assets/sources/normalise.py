@@ -1,4 +1,4 @@
-"""The fixed public normalisation of queries and urls (specification 1.5): one function a record, the same for everybody.
+"""The fixed public normalisation of queries and urls (specification 1.5): a function of one record, for everybody.
 
 Queries: Unicode NFKC, case folding, white space collapsed and stripped. Nothing here looks at another record; spelling,
 stemming and merging of variants do not belong here, because they would couple users before the noise.

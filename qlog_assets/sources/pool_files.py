@@ -48,7 +48,7 @@ def read_default() -> Iterator[str]:
 
 
 def read_lines(path: Path, encoding: str) -> Iterator[str]:
-    """A plain list: one text a line, or the `query` column of a Parquet file; empty lines are passed over."""
+    """A plain list: one text per line, or the `query` column of a Parquet file; empty lines are passed over."""
     if path.suffix == ".parquet":
         yield from read_released(path)
         return
@@ -57,7 +57,7 @@ def read_lines(path: Path, encoding: str) -> Iterator[str]:
 
 
 def read_ngrams(path: Path, encoding: str) -> Iterator[str]:
-    """N-grams, one a line: `count<TAB>words`, `words<TAB>count`, or words alone; words between tabs or spaces.
+    """N-grams, one per line: `count<TAB>words`, `words<TAB>count`, or words alone; words between tabs or spaces.
 
     The first lines of a file decide where its counts are; a later line without one is an error.
     """

@@ -128,7 +128,7 @@ def load_pool(
 
 
 def load_url_list(path: Path, cache: Path, *, description: str = "", private_zones: Sequence[Path] = ()) -> PublicList:
-    """Load a public list of urls, one a line, into `cache/<key>.parquet` (url_id, url)."""
+    """Load a public list of urls, one per line, into `cache/<key>.parquet` (url_id, url)."""
     refuse_private(path, private_zones)
     provenance = {
         "kind": "url_list",

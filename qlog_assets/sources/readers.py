@@ -172,7 +172,7 @@ def _sort_out(
 
 
 def _write_months(connection: duckdb.DuckDBPyConnection, accepted: Path, part: int) -> dict[str, int]:
-    """Write a round's accepted rows, a file a month. One scan a month is faster than a partitioned COPY."""
+    """Write a round's accepted rows, a file per month. One scan per month is faster than a partitioned COPY."""
     counted = connection.execute(
         """SELECT strftime(month, '%Y-%m'), rows
            FROM (SELECT date_trunc('month', "time") AS month, count(*) AS rows FROM ingest_rows

@@ -1,1 +1,1 @@
-"""Files and engines: the warehouse, partitions with their provenance, scratch directories, digests, DuckDB and its statements."""
+"""Files and engines: warehouse, partitions with provenance, scratch directories, digests, DuckDB, its statements."""

@@ -1,7 +1,7 @@
-"""How a value is written so that it can be digested, and the checksum of a file. Every digest of the project is made here.
+"""How a value is written so that it can be digested, and the checksum of a file: every digest is made here.
 
 There are two canonical texts, because both are fixed by what exists: partitions, draws and manifests are written for
-people to read, with one key a line; events of the ledger are one line of ASCII, with exact fractions. Changing either
+people to read, with one key per line; events of the ledger are one line of ASCII, with exact fractions. Changing either
 would change the shape of every partition or the hash of every event.
 """
 

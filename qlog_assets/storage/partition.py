@@ -1,4 +1,8 @@
-"""A partition and its provenance: what made it travels with it and is checked before it is used."""
+"""A partition and its provenance: a private table of one month with what made it, checked before it is used.
+
+Everything here is about files. Which parameters are right, and whether anything may be published, is the door's
+business; what a table means is in `sql/`.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The statements of `sql/`, by folder and name such as `safelog/query_counts`, and the versions that follow from them."""
+"""The statements of `sql/`, by folder and name such as `safelog/query_counts`, and the versions they make."""
 
 from __future__ import annotations
 

@@ -11,8 +11,8 @@ from qlog_assets.ledger import Charge, Ledger
 from qlog_assets.mechanisms.inputs import is_of_this_version, stages
 from qlog_assets.mechanisms.mechanism import Mechanism
 from qlog_assets.mechanisms.register import releasable_mechanism
-from qlog_assets.pipeline.landing import landed_files
 from qlog_assets.months import Month
+from qlog_assets.pipeline.landing import landed_files
 from qlog_assets.pipeline.stage import ORIGIN, Stage
 from qlog_assets.storage.digests import file_checksum
 from qlog_assets.storage.engine import Engine

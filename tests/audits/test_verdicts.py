@@ -1,4 +1,4 @@
-"""Every unsound variant is caught and every sound one is left alone: A1 to A10 of the specification, 1.8, and ZEALOUS' own.
+"""Every unsound variant is caught and every sound one is left alone: A1 to A10 (specification 1.8) and ZEALOUS' own.
 
 Seeded, so a failure is a change of code. With other seeds a sound case fails with probability at most one in a million;
 an unsound one passes with less than that (all are far beyond their claim).

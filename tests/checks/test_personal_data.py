@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import time
+from functools import partial
 
 import numpy as np
 import pyarrow as pa
@@ -12,17 +13,22 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from qlog_assets.checks.personal_data import (
+    EMAIL_PATTERNS,
+    PHONE_PATTERNS,
     REGEX_PATTERNS,
+    SSN_PATTERNS,
     card_mask,
-    email_mask,
     folded,
     outside,
     passes_check_digit,
+    pattern_mask,
     personal_data_mask,
-    phone_mask,
-    ssn_mask,
     suppression_mask,
 )
+
+email_mask = partial(pattern_mask, patterns=EMAIL_PATTERNS)
+phone_mask = partial(pattern_mask, patterns=PHONE_PATTERNS)
+ssn_mask = partial(pattern_mask, patterns=SSN_PATTERNS)
 
 ORDINARY = [
     "2006 calendar",

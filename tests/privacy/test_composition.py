@@ -18,8 +18,6 @@ from qlog_assets.mechanisms.register import mechanism as known
 from qlog_assets.privacy.composition import (
     WIDEST_LATTICE,
     Noise,
-    gaussian_rho,
-    geometric_delta,
     geometric_epsilon,
     loss_distribution,
     pure_epsilon,
@@ -63,7 +61,7 @@ def rounding(noises: list[Noise]) -> float:
 @given(NOISES, st.floats(0, 1))
 def test_delta_is_never_below_the_exact_sum_and_close_to_it(noises: list[Noise], share: float) -> None:
     epsilon = share * float(pure_epsilon(noises))
-    found, law = geometric_delta(noises, epsilon), reference_law(noises)
+    found, law = loss_distribution(noises).delta(epsilon), reference_law(noises)
     assert found >= reference_delta(law, epsilon)
     nearby = reference_delta(law, epsilon - rounding(noises))
     assert found <= nearby * (1 + mpmath.mpf("1e-6")) + mpmath.mpf("1e-12")
@@ -103,7 +101,7 @@ def test_scales_without_a_small_common_lattice_are_rounded_up_not_down() -> None
     law = reference_law(noises)
     for epsilon in (0.0, 0.5, 1.2):
         exact = reference_delta(law, epsilon)
-        assert exact <= geometric_delta(noises, epsilon) <= exact * mpmath.mpf("1.001")
+        assert exact <= loss_distribution(noises).delta(epsilon) <= exact * mpmath.mpf("1.001")
     assert len(loss_distribution(noises).losses) <= WIDEST_LATTICE + 20
 
 
@@ -119,8 +117,8 @@ def test_no_noise_and_no_delta_are_the_ends_of_the_curve() -> None:
     assert geometric_epsilon([], 1e-6) == 0
     assert geometric_epsilon([Noise(0, Fraction(3))], 0) == 0
     assert geometric_epsilon([Noise(7, Fraction(2))], 0) == 3.5
-    assert geometric_delta([Noise(7, Fraction(2))], 3.5) == 0
-    assert geometric_delta([Noise(1, Fraction(1))], 0) == pytest.approx(math.tanh(0.5), rel=1e-6)
+    assert loss_distribution([Noise(7, Fraction(2))]).delta(3.5) == 0
+    assert loss_distribution([Noise(1, Fraction(1))]).delta(0) == pytest.approx(math.tanh(0.5), rel=1e-6)
 
 
 def test_release_loss_adds_the_thresholds_delta_on_top() -> None:
@@ -148,7 +146,7 @@ def test_accounting_inside_a_release_is_never_worse_than_the_sum(mechanism: str)
 
 def test_zcdp_conversion_matches_another_librarys_value() -> None:
     """OpenDP's own tests: Gaussian of scale 4, sensitivity 1, δ = 1e-3 gives ε = 0.6880024554878085."""
-    rho = gaussian_rho(Fraction(1), Fraction(16))
+    rho = Fraction(1, 2 * 16)
     assert rho == Fraction(1, 32)
     assert zcdp_epsilon(rho, Fraction(1, 1000)) == pytest.approx(0.6880024554878085, rel=1e-10)
     assert zcdp_epsilon(rho, Fraction(1, 1000)) >= 0.6880024554878085
@@ -199,8 +197,6 @@ def test_nothing_spent_costs_nothing() -> None:
     [
         lambda: Noise(-1, Fraction(1)),
         lambda: Noise(1, Fraction(0)),
-        lambda: geometric_delta([Noise(1, Fraction(1))], math.nan),
-        lambda: geometric_delta([Noise(1, Fraction(1))], -1.0),
         lambda: geometric_epsilon([Noise(1, Fraction(1))], math.nan),
         lambda: geometric_epsilon([Noise(1, Fraction(1))], 1.0),
         lambda: zcdp_epsilon(-1, Fraction(1, 10)),
@@ -210,7 +206,6 @@ def test_nothing_spent_costs_nothing() -> None:
         lambda: zcdp_epsilon(math.inf, Fraction(1, 10)),
         lambda: zcdp_rho(0, Fraction(1, 10)),
         lambda: zcdp_rho(math.nan, Fraction(1, 10)),
-        lambda: gaussian_rho(Fraction(1), Fraction(0)),
     ],
 )
 def test_meaningless_losses_are_refused(call: object) -> None:

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binom, chi2_contingency
+from support.exact_thresholds import laplace_threshold
 
 from qlog_assets.errors import ParameterError
 from qlog_assets.privacy.histogram import (
@@ -18,7 +19,6 @@ from qlog_assets.privacy.histogram import (
     stability_histogram,
     stability_threshold,
 )
-from qlog_assets.privacy.numbers import laplace_threshold
 from qlog_assets.privacy.randomness import RandomSource, SeededRandom
 
 SCALES = st.fractions(min_value=Fraction(1, 4), max_value=60, max_denominator=40)

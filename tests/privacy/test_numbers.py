@@ -16,10 +16,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
+from support.exact_thresholds import laplace_threshold
 from support.reference_laws import FALSE_ALARM, laplace_cdf, real
 
 from qlog_assets.errors import ParameterError
-from qlog_assets.privacy.numbers import binomial, exp_bracket, laplace_survival, laplace_threshold
+from qlog_assets.privacy.numbers import binomial, exp_bracket, laplace_survival
 from qlog_assets.privacy.randomness import RandomSource, SeededRandom
 
 scales = st.fractions(min_value=Fraction(1, 1000), max_value=10**6, max_denominator=1000)
@@ -53,7 +54,7 @@ def test_survival_brackets_contain_the_tail_and_are_narrow(scale, at_least, bits
 
 
 def test_survival_of_the_worked_example():
-    """specification 2.2: K = b = 10 passes 19.3 % of the zero cells for two-sided geometric noise, ½/e for the continuous."""
+    """Specification 2.2: K = b = 10 passes 19.3 % of the zero cells for two-sided geometric noise; continuous ½/e."""
     low, high = laplace_survival(Fraction(10), 10)
     assert float(low) == float(high) == pytest.approx(math.exp(-1) / (1 + math.exp(-0.1)), rel=1e-15)
 

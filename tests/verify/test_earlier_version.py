@@ -38,7 +38,7 @@ def test_its_releases_audit_green_with_nothing_left_uncounted(earlier: Path) -> 
     report = audit_warehouse(warehouse_at(earlier))
     assert report.ok, report.all_findings
     assert len(report.releases) == 3
-    # No note says that a limit could not be counted, or that a run is unknown: stages and history are read as they were.
+    # No note says that a limit could not be counted or a run is unknown: stages and history are read as they were.
     assert [verdict.notes for verdict in report.releases] == [[], [], ["withdrawn; its charge stays"]]
 
 

@@ -28,7 +28,7 @@ def examples() -> str:
         figures = [policy(chosen).figures for policy in (artifact_differential, user_differential)]
         allowed.append((str(threshold), *(f"{found['artifacts_allowed']:.0f}" for found in figures)))
     return (
-        f"**Examples.** ε = ln 10, δ = 1/(n+1), n = {AOL_USERS:,}. Least thresholds for d artifacts a user:\n\n"
+        f"**Examples.** ε = ln 10, δ = 1/(n+1), n = {AOL_USERS:,}. Least thresholds for d artifacts per user:\n\n"
         + table(("d", "k_a", "k_u"), least)
         + "\n\nand the largest d that a threshold k allows (the paper says one for k up to 7):\n\n"
         + table(("k", "DP_a", "DP_u"), allowed)

@@ -1,4 +1,7 @@
-"""The sound release of CrowdLogging."""
+"""What analysts may be given of CrowdLogging: noisy user counts, one draw, nothing else. Pure; encryption is elsewhere.
+
+The paper's four policies are `paper.py`.
+"""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""CrowdLogging's four policies and the sound one, after aggregation: who sent which artifact. Encryption is elsewhere.
+"""CrowdLogging's four policies as printed, after aggregation: who sent which artifact. Encryption is elsewhere.
 
 FT_a, FT_u, DP_a and DP_u are what analysts get as the paper prints it, leaks included: strings that were not decrypted
 with their exact counts, raw spellings of what was, and (DP) noise that pays for the choice or the count but not both.
-They are for studies and never pass the door. `release` is the sound one: noisy user counts, one draw, nothing else.
+For studies alone, never published. The sound release is `noise.py`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""What CrowdLogging may be asked to do."""
+"""What CrowdLogging may be asked to do. The paper's symbols appear in the field comments and nowhere else.
+
+One frozen model for all variants; it checks itself when it is made.
+"""
 
 from __future__ import annotations
 

@@ -29,7 +29,8 @@ def account(manifest: Mapping[str, Any]) -> Account:
         )
     steps = [
         "Each query was normalised by a fixed public rule: Unicode NFKC, case folded, spaces collapsed.",
-        f"Of each user, only the first {join_words(kept)} of the month were kept. Whatever else the user did that month "
+        f"Of each user, only the first {join_words(kept)} of the month were kept. Whatever else the user did that "
+        "month "
         "has no influence on anything here.",
         "For each item, the users who hold it were counted. No user counts twice for one item.",
         "Random whole numbers from the operating system's entropy were added to the counts, once. The published count "

@@ -115,7 +115,7 @@ def _draw_transitions(
     return DrawnTable(in_public_order(rows, TRANSITIONS), threshold)
 
 
-# As the paper prints it: for studies alone ------------------------------------------------------------------------------
+# As the paper prints it: for studies alone --------------------------------------------------------------------------
 
 
 def draw_paper(engine: Engine, inputs: Inputs, variant: str, chosen: SafelogParameters, source: RandomSource) -> Drawn:

@@ -24,7 +24,7 @@ def examples() -> str:
     turning = guarantee.paper(SafelogParameters(threshold=100)).figures["turning_point_scale"]
     return (
         "**Examples.** Table 3 of the paper (K = b = b_q = b_c = 10, transitions left out); the same formula with a "
-        "tight bound; and the sound release at these scales with δ = 1e-6, which needs one noise a query, not two:\n\n"
+        "tight bound; and the sound release at these scales with δ = 1e-6, with one noise per query, not two:\n\n"
         + table(heads, rows)
         + f"\n\nThe paper advises to set b near the turning point of its ε (K = 100: b = {turning:.2f}). That is "
         "an artefact of a loose bound: with tight α selection costs q_f/b, and more noise is always more private."

@@ -1,12 +1,12 @@
 """Safelog's arithmetic: from counts to the noisy counts of queries, clicks and transitions. Pure; files are elsewhere.
 
-`draw_queries`, `draw_clicks`, `draw_listed_clicks` and `draw_transitions` are the `sound` variant (specification 2.3): each
-user holds at most q distinct queries, c distinct clicked pairs and q-1 distinct transitions, so adding or removing one
-user moves at most that many counts by one each. Queries inside a fixed public pool are noised whether anybody typed
+`draw_queries`, `draw_clicks`, `draw_listed_clicks` and `draw_transitions` are the `sound` variant (specification 2.3).
+Each user holds at most q distinct queries, c distinct clicked pairs and q-1 distinct transitions, so adding or removing
+one user moves at most that many counts by one each. Queries inside a fixed public pool are noised whether anybody typed
 them or not and tested against K; queries outside it only where somebody typed them, against the stability threshold.
 Clicks and transitions are then drawn for the queries just released, which are public by then: the three budgets add up.
 
-Algorithm 1 as the paper prints it is `safelog_paper.py`.
+Algorithm 1 as the paper prints it is `paper.py`.
 """
 
 from __future__ import annotations
@@ -27,9 +27,6 @@ from qlog_assets.privacy.histogram import (
 )
 from qlog_assets.privacy.randomness import RandomSource
 from qlog_assets.privacy.zero_domain import draw_zero_cells
-
-MECHANISM_VERSION = 1
-"""Raised by hand whenever the law of the output changes; a test pins it to the digest of the sources it stands for."""
 
 MOST_FAKES = 1_000_000
 """How many untouched cells a table may be expected to release."""

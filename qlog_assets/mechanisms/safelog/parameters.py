@@ -1,4 +1,7 @@
-"""What Safelog may be asked to do."""
+"""What Safelog may be asked to do. The paper's symbols appear in the field comments and nowhere else.
+
+One frozen model for all variants; it checks itself when it is made.
+"""
 
 from __future__ import annotations
 
@@ -16,17 +19,17 @@ class SafelogParameters(Parameters):
     Counts are always tested with >=. `sound` and `paper` share one model, so that a study changes the variant and
     nothing else; the fields that only `paper` reads say so.
 
-    The defaults cost ε = 1 + 0.5 + 0.5 = 2 a month. On a log of 4 million rows they release some 260 queries a month:
-    at equal ε few queries a user release most, because the noise grows with the limit.
+    The defaults cost ε = 1 + 0.5 + 0.5 = 2 per month. On a log of 4 million rows they release some 260 queries per
+    month: at equal ε few queries per user release most, because the noise grows with the limit.
     """
 
     STUDY_ONLY: ClassVar[frozenset[str]] = frozenset({"min_frequency", "query_scale", "pool_probability"})
 
     queries_per_user: int = Field(2, ge=1, le=10_000)
-    """q_f: distinct queries kept a user and month, the first ones by (time, bytes). 2 released most of 2, 3, 5, 8, 10
+    """q_f: distinct queries kept per user and month, the first ones by (time, bytes). 2 released most of 2, 3, 5, 8, 10
     and 20 at equal ε on the demo's log."""
     clicks_per_user: int = Field(2, ge=1, le=10_000)
-    """c_f: distinct (query, url) pairs kept a user and month."""
+    """c_f: distinct (query, url) pairs kept per user and month."""
     selection_scale: Scale = Field(Fraction(2), validate_default=True)
     """b: scale of the noise on query counts; costs queries_per_user / b, by default 1: half of the month's ε."""
     click_scale: Scale | None = Field(Fraction(4), validate_default=True)
@@ -71,5 +74,5 @@ class SafelogParameters(Parameters):
 
     @property
     def transitions_per_user(self) -> int:
-        """Distinct transitions kept a user: a list of q_f queries has at most q_f - 1 adjacent pairs."""
+        """Distinct transitions kept per user: a list of q_f queries has at most q_f - 1 adjacent pairs."""
         return self.queries_per_user - 1

@@ -41,7 +41,7 @@ class PairCounts:
 def release_pairs(
     source: RandomSource, users: np.ndarray, pairs_per_user: int, scale: Fraction, delta: Fraction
 ) -> Released:
-    """The noisy pair histogram, from users of each pair after the limit of distinct pairs a user."""
+    """The noisy pair histogram, from users of each pair after the limit of distinct pairs per user."""
     return stability_histogram(source, users, pairs_per_user, scale, delta)
 
 

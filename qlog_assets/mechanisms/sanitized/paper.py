@@ -27,7 +27,7 @@ def drop_unique_pairs(rows: PairCounts) -> PairCounts:
 
 
 def constraints(rows: PairCounts, pairs: int) -> csr_array:
-    """The matrix of ln t: one row a user, one column a pair, ln(c_ij / (c_ij - c_ijk)). Unique pairs must be gone."""
+    """The matrix of ln t: a row per user, a column per pair, ln(c_ij / (c_ij - c_ijk)). Unique pairs must be gone."""
     if rows.pairs.size and np.bincount(rows.pairs)[rows.pairs].min() < 2:
         raise ParameterError("a pair held by one user alone has no finite constraint: drop_unique_pairs comes first")
     _, numbers = np.unique(rows.users, return_inverse=True)
@@ -94,7 +94,7 @@ def whole(counts: np.ndarray) -> np.ndarray:
 
 
 def eliminate_sensitive(matrix: csr_array, limit: float, test_first: bool = True) -> np.ndarray:
-    """SPE: drop the pair with the largest ln t until every constraint holds; a boolean a pair.
+    """SPE: drop the pair with the largest ln t until every constraint holds; a boolean per pair.
 
     The order of elimination never depends on what went before, so the pairs that stay are the longest feasible run of
     the ascending order: one cumulative sum a user finds it. As printed (test_first=False) the first pair is dropped
@@ -129,7 +129,7 @@ def sample_users(source: RandomSource, rows: PairCounts, counts: np.ndarray) -> 
     starts = np.cumsum(totals) - totals
     trials = np.repeat(np.arange(totals.size), np.where(totals > 0, np.asarray(counts)[: totals.size], 0))
     tickets = np.empty(trials.size, np.int64)
-    for total in np.unique(totals[trials]):  # one bound a call: pairs of equal total are drawn together
+    for total in np.unique(totals[trials]):  # one bound per call: pairs of equal total are drawn together
         same = totals[trials] == total
         tickets[same] = source.integers(int(total), int(same.sum()))
     chosen = np.searchsorted(ends, starts[trials] + tickets, side="right")

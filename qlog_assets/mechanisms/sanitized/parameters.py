@@ -1,4 +1,7 @@
-"""What the sanitized log may be asked to do."""
+"""What the sanitized log may be asked to do. The paper's symbols appear in the field comments and nowhere else.
+
+One frozen model for all variants; it checks itself when it is made.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +23,7 @@ class SanitizedParameters(Parameters):
     delta: Share = Field(Fraction(1, 10**6), validate_default=True)
     """δ: of the sampling step alone (`paper`; the paper's tables go up to 0.8), of the whole release (`synth`)."""
     pairs_per_user: int = Field(10, ge=1, le=1000)
-    """m, `synth` only: distinct (query, url) pairs kept a user."""
+    """m, `synth` only: distinct (query, url) pairs kept per user."""
     activity_share: Share = Field(Fraction(1, 10), validate_default=True)
     """`synth` only: the share of ε for the histogram of how many pairs a user holds."""
     association_share: Share | None = None

@@ -1,7 +1,7 @@
-"""Session logs (Zhang and Yang 2017): frequent query sequences and clicks. Segmentation, items, and both releases.
+"""Session logs (Zhang and Yang 2017): frequent query sequences and clicks. Segmentation, items, and the sound release.
 
 An item is an ordered subsequence of two or more queries of one session, not necessarily adjacent ones. Pure functions
-on integer arrays; reading logs, texts of queries and budgets are elsewhere. `paper` functions never pass the door.
+on integer arrays; reading logs, texts of queries and budgets are elsewhere. What the paper prints is `paper.py`.
 
 Sensitivity. A user keeps at most `sessions_per_user` sessions of at most `queries_per_session` queries, so holds at
 most SessionParameters.items_per_user items. With `repeats` an item may be held several times ((a, a) six times by the

@@ -1,4 +1,7 @@
-"""A_Session and A_Click as printed."""
+"""A_Session and A_Click as printed, for studies: float noise, drawn twice. Nothing made here may be published.
+
+Segmentation, items and the sound release are `noise.py`.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""What session logs may be asked to do."""
+"""What session logs may be asked to do. The paper's symbols appear in the field comments and nowhere else.
+
+One frozen model for all variants; it checks itself when it is made.
+"""
 
 from __future__ import annotations
 
@@ -14,13 +17,13 @@ class SessionParameters(Parameters):
     """The parameters of session logs (Zhang and Yang 2017): A_Session, A_Click and the two together."""
 
     sessions_per_user: int = Field(1, ge=1, le=100)
-    """l_s: sessions kept a user, the first ones by time."""
+    """l_s: sessions kept per user, the first ones by time."""
     queries_per_session: int = Field(3, ge=2, le=10)
     """l_q: a session is trimmed to its first so many queries. Above 10 the 2^l_q subsequences are out of hand."""
     items: Literal["subsequences", "pairs"] = "subsequences"
     """`sound` only: all ordered subsequences of two or more queries, as in the paper, or ordered pairs alone."""
     clicks_per_user: int = Field(4, ge=1, le=10_000)
-    """l: click records (`sound`: distinct (query, url) pairs) kept a user."""
+    """l: click records (`sound`: distinct (query, url) pairs) kept per user."""
     session_scale: Scale = Field(Fraction(1), validate_default=True)
     """b of A_Session."""
     click_scale: Scale | None = Field(Fraction(1), validate_default=True)

@@ -1,4 +1,4 @@
-"""Z1 to Z3, which specification 3.3 asks for: the second threshold, popular items, fake accounts. Z4: modern selection."""
+"""Z1 to Z3 of specification 3.3: the second threshold, popular items, fake accounts. Z4: modern selection."""
 
 from __future__ import annotations
 

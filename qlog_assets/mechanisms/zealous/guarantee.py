@@ -41,28 +41,11 @@ COMMON_ASSUMPTIONS = (
 NOISE_ASSUMPTION = "noise is exact and integer, from a secure source, drawn once"
 
 
-def probabilistic_scale(items_per_user: int, epsilon: float) -> float:
-    """λ = 2m/ε: replacing one user changes 2m counts."""
-    return 2 * items_per_user / epsilon
-
-
 def probabilistic_threshold(items_per_user: int, scale: float, delta: float, user_bound: int, threshold: int) -> float:
     """The least τ′ of the theorem: τ + max{-λ·ln(2 - 2e^(-1/λ)), -λ·ln(2δτ/(U·m))}."""
     missing_item = -scale * math.log(-2 * math.expm1(-1 / scale))
     exceptional = -scale * math.log(2 * delta * threshold / (user_bound * items_per_user))
     return threshold + max(0.0, missing_item, exceptional)
-
-
-def approximate_threshold(items_per_user: int, scale: float, delta: float) -> float:
-    """The least τ′ at τ = 1 for (ε, δ)-DP with Laplace(λ): max{1 + λ·ln(m/(2δ)), 1 - λ·ln(2 - 2e^(-1/λ))}."""
-    new_item = scale * math.log(items_per_user / (2 * delta))
-    missing_item = -scale * math.log(-2 * math.expm1(-1 / scale))
-    return 1 + max(0.0, new_item, missing_item)
-
-
-def korolova_threshold(items_per_user: int, epsilon: float, delta: float) -> float:
-    """m·(1 - ln(2δ/m)/ε): fits the noise scale m/ε of adding or removing a user. Too low for ZEALOUS' 2m/ε."""
-    return items_per_user * (1 - math.log(2 * delta / items_per_user) / epsilon)
 
 
 def paper(parameters: ZealousParameters) -> Guarantee:

@@ -1,8 +1,8 @@
 """ZEALOUS (Götz et al. 2009): frequent keywords, queries, query pairs or clicks with two thresholds. Pure, on counts.
 
-Each kind of item is its own histogram with its own share of the budget. The limit of m distinct items a user comes
-before (counts.py, or SQL at scale) and must read only that user's records: keeping the globally most popular items is
-unsound, one user's popularity re-routes everyone's choice (gap 2). `release_paper` never passes the door.
+Each kind of item is its own histogram with its own share of the budget. The limit of m distinct items per user comes
+before (`privacy/limits`, or SQL at scale) and must read only that user's records: keeping the globally most popular
+items is unsound, one user's popularity re-routes everyone's choice (gap 2). What the paper prints is `paper.py`.
 """
 
 from __future__ import annotations
@@ -20,9 +20,6 @@ from qlog_assets.privacy.limits import count_users, first_distinct
 from qlog_assets.privacy.randomness import RandomSource
 from qlog_assets.privacy.selection import draw_gaussian_counts, truncated_geometric_counts, truncation
 from qlog_assets.privacy.weighted import Contributions, draw_weighted
-
-MECHANISM_VERSION = 1
-"""Raised by hand whenever the law of the output changes; a test pins it to the digest of the sources it stands for."""
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,7 @@
-"""ZEALOUS as printed."""
+"""ZEALOUS as printed, for studies: two thresholds and float noise. Nothing made here may be published.
+
+The sound release and modern selection are `noise.py`.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""What ZEALOUS may be asked to do. The papers' symbols appear in the field comments and nowhere else."""
+"""What ZEALOUS may be asked to do. The paper's symbols appear in the field comments and nowhere else.
+
+One frozen model for all variants, and the policy's section, which also chooses among those that may be published.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +36,7 @@ class ZealousParameters(Parameters):
     STUDY_ONLY: ClassVar[frozenset[str]] = frozenset({"user_bound", "threshold", "noisy_threshold"})
 
     items_per_user: int = Field(10, ge=1, le=10_000)
-    """m: distinct items of each kind that are kept a user."""
+    """m: distinct items of each kind that are kept per user."""
     kinds: Annotated[tuple[ItemKind, ...], Listed, Joined] = ("keywords", "queries", "pairs", "clicks")
     """Which histograms are released. Each is a release of its own: four kinds cost four shares."""
     epsilon: Epsilon = Field(Fraction(2), validate_default=True)
@@ -83,5 +86,5 @@ class ZealousPolicy(ZealousParameters):
     """`modern`: the selection that `method` names. `sound`: noisy counts against one threshold, at the same ε and δ; it
     wants a small items_per_user, such as 2."""
     items_per_user: int = Field(200, ge=1, le=10_000)
-    """m: distinct items of each kind that are kept a user. 200 is what `qlog plan zealous --rows 500000` finds for
+    """m: distinct items of each kind that are kept per user. 200 is what `qlog plan zealous --rows 500000` finds for
     `modern`."""

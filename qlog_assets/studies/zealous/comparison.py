@@ -87,7 +87,7 @@ def read_items(engine: Engine, kind: str) -> Items:
 def draws_of(
     engine: Engine, items: Items, chosen: ZealousParameters, plan: StudySettings
 ) -> Iterator[tuple[dict[str, Any], np.ndarray, np.ndarray]]:
-    """One draw of every method, labelled: the baselines on all events, the others on m chosen items a user."""
+    """One draw of every method, labelled: the baselines on all events, the others on m chosen items per user."""
     domain = items.texts.num_rows
     for name in BASELINES:
         printed = print_baseline(name, items.event_users, items.event_items, domain, plan.k)

@@ -1,4 +1,4 @@
-"""Pictures of studies: one line a method over the number of items a user. Drawn with matplotlib, imported on first use.
+"""Pictures of the study: one line per method over the items per user. Drawn with matplotlib, imported on first use.
 
 They show measures on private data and lie beside the tables they show, under `private/studies/`.
 """
@@ -21,7 +21,7 @@ FREQUENT_MEASURES = {
 
 
 def frequent_items(rows: Rows) -> bytes:
-    """A grid: one row a measure, one column a kind of items."""
+    """A grid: one row per measure, one column per kind of items."""
     kinds = list(dict.fromkeys(row["kind"] for row in rows))
     return _grid(
         [
@@ -58,7 +58,7 @@ def _grid(panels: Sequence[tuple[str, str, Rows]], columns: int) -> bytes:
         for number, method in enumerate(dict.fromkeys(row["method"] for row in rows)):
             labelled[method] = _line(axis, [row for row in rows if row["method"] == method], measure, number)
         axis.set_title(title, fontsize=10)
-        axis.set_xlabel("items a user, m")
+        axis.set_xlabel("items per user, m")
         axis.set_xscale("log")
         if measure in ("released", "inaccuracy"):
             axis.set_yscale("symlog", linthresh=10)

@@ -13,8 +13,8 @@ from qlog_assets.studies.zealous import plots
 from qlog_assets.studies.zealous.comparison import StudySettings, attack, measure_kind
 
 QUESTION = (
-    "At one (ε, δ), which method tells the frequent items of a month best: k-anonymity, ZEALOUS as its paper prints it, "
-    "or what can be released? Baselines have no (ε, δ) at all; they are the comparison people ask for."
+    "At one (ε, δ), which method tells the frequent items of a month best: k-anonymity, ZEALOUS as its paper prints "
+    "it, or what can be released? Baselines have no (ε, δ) at all; they are the comparison people ask for."
 )
 
 

@@ -38,7 +38,7 @@ def matrix_of(rows: sanitized.PairCounts, pairs: int = 40) -> csr_array:
 
 @pytest.mark.parametrize("limit", [0.01, LIMIT, 3.0])
 def test_no_solver_exceeds_users_times_budget(limit: float) -> None:
-    """Σx ≤ n·B follows from the constraints (specification 6.2); Table 4 of the paper prints up to 20,000 times more."""
+    """Σx ≤ n·B follows from the constraints (specification 6.2); Table 4 of the paper prints up to 20,000 times it."""
     matrix = matrix_of(random_counts(1))
     users = matrix.shape[0]
     outputs = [

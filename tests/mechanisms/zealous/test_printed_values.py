@@ -11,13 +11,28 @@ import pytest
 
 from qlog_assets.mechanisms.register import guarantee
 from qlog_assets.mechanisms.zealous.guarantee import (
-    approximate_threshold,
-    korolova_threshold,
-    probabilistic_scale,
     probabilistic_threshold,
 )
 from qlog_assets.mechanisms.zealous.parameters import ZealousParameters
 from qlog_assets.privacy.parameters import AOL_USERS
+
+
+def probabilistic_scale(items_per_user: int, epsilon: float) -> float:
+    """λ = 2m/ε: replacing one user changes 2m counts."""
+    return 2 * items_per_user / epsilon
+
+
+def approximate_threshold(items_per_user: int, scale: float, delta: float) -> float:
+    """The least τ′ at τ = 1 for (ε, δ)-DP with Laplace(λ): max{1 + λ·ln(m/(2δ)), 1 - λ·ln(2 - 2e^(-1/λ))}."""
+    new_item = scale * math.log(items_per_user / (2 * delta))
+    missing_item = -scale * math.log(-2 * math.expm1(-1 / scale))
+    return 1 + max(0.0, new_item, missing_item)
+
+
+def korolova_threshold(items_per_user: int, epsilon: float, delta: float) -> float:
+    """m·(1 - ln(2δ/m)/ε): fits the noise scale m/ε of adding or removing a user. Too low for ZEALOUS' 2m/ε."""
+    return items_per_user * (1 - math.log(2 * delta / items_per_user) / epsilon)
+
 
 LN_10 = math.log(10)
 ZEALOUS_EXAMPLES = [
