@@ -42,15 +42,16 @@ test-rest: $(VENV)/.installed-dev ## What `make test` leaves out: faults, races,
 
 test-all: test test-rest ## Everything
 
-lint: $(VENV)/.installed-dev ## ruff and mypy
+lint: $(VENV)/.installed-dev ## ruff, mypy, and who may import whom
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/lint-imports
 
 bench: $(VENV)/.installed-dev $(PEERS)/.installed ## A whole release beside bare DuckDB and the peers
 	$(BIN)/qlog bench
 
-bench-noise: $(VENV)/.installed $(PEERS)/.installed ## Noise draws a second beside OpenDP, python-dp and numpy
+bench-noise: $(VENV)/.installed $(PEERS)/.installed ## Noise draws per second beside OpenDP, python-dp and numpy
 	$(PEERS)/bin/python -m benchmarks.noise
 
 bench-peers: $(VENV)/.installed $(PEERS)/.installed ## Queries released of one log beside OpenDP and PipelineDP

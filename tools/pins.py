@@ -16,8 +16,10 @@ from packaging.utils import canonicalize_name
 ROOT = Path(__file__).resolve().parent.parent
 DEVELOPMENT = (
     "build",
+    "dp-accounting",
     "hatchling",
     "hypothesis",
+    "import-linter",
     "mypy",
     "playwright",
     "pytest",

@@ -13,6 +13,7 @@ from qlog_assets.errors import QlogError
 from qlog_assets.mechanisms.inputs import is_of_this_version, public_inputs
 from qlog_assets.mechanisms.mechanism import Mechanism
 from qlog_assets.months import Month
+from qlog_assets.pipeline.batches import EARLIER_NAME, LANDING_BATCH
 from qlog_assets.storage.engine import Engine
 from qlog_assets.storage.partition import Partition, WarehouseError
 from qlog_assets.storage.warehouse import Warehouse
@@ -51,9 +52,10 @@ def refuse_stale(warehouse: Warehouse, partition: Partition, month: str) -> None
         # A month's raw log comes from batches, which have keys of their own; everything else is of the same month.
         asset, _, batch = name.partition(":")
         key = batch or month
-        if not warehouse.has_current(asset, key):
+        read_again = asset == EARLIER_NAME and warehouse.has_current(LANDING_BATCH, key)
+        if not read_again and not warehouse.has_current(asset, key):
             continue
-        above = warehouse.current(asset, key)
+        above = warehouse.current(LANDING_BATCH if read_again else asset, key)
         if above.provenance.shape != shape:
             raise WarehouseError(
                 f"{made.asset} {month} was made from a {asset} that is no longer current: "

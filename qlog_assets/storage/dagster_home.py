@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from qlog_assets.errors import QlogError
 from qlog_assets.storage.warehouse import Warehouse
 
 if TYPE_CHECKING:
@@ -31,6 +32,8 @@ compute_logs:
   module: dagster._core.storage.noop_compute_log_manager
   class: NoOpComputeLogManager
 """
+GONE = "qlog_assets.run_history"
+"""The storage class that dagster.yaml named up to version 0.1."""
 OURS = "# Written by qlog"
 """How a dagster.yaml begins that nobody made their own: it follows this version."""
 
@@ -50,6 +53,11 @@ def prepare_home(warehouse: Warehouse) -> None:
 def is_outdated(settings: Path) -> bool:
     """Whether a settings file is missing, or one that an earlier version wrote."""
     written = settings.read_text(encoding="utf-8") if settings.exists() else OURS
+    if not written.startswith(OURS) and GONE in written:
+        raise QlogError(
+            f"{settings}: names {GONE}, which this version no longer has: delete its storage part; the history is in "
+            "Dagster's own files and is found without it"
+        )
     return written.startswith(OURS) and written != DAGSTER_YAML
 
 

@@ -11,6 +11,7 @@ import pytest
 from dagster._core.storage.event_log.sqlite.sqlite_event_log import SqliteEventLogStorage
 from dagster._core.storage.noop_compute_log_manager import NoOpComputeLogManager
 
+from qlog_assets.errors import QlogError
 from qlog_assets.settings import Settings
 from qlog_assets.storage.dagster_home import DAGSTER_YAML, SETTINGS, open_existing, prepare_home
 from qlog_assets.storage.warehouse import Warehouse
@@ -170,3 +171,10 @@ def test_an_operators_own_history_is_the_one_that_is_looked_at(warehouse: Wareho
     kept = run_once(warehouse)
     with open_existing(warehouse.dagster) as instance:
         assert_all_is_there(instance, kept)
+
+
+def test_an_operators_own_settings_that_name_what_is_gone_are_refused_in_one_line(warehouse: Warehouse) -> None:
+    settings_of(warehouse).write_text(EARLIER_YAML.partition("\n")[2].partition("\n")[2], encoding="utf-8")
+    for use in (lambda: prepare_home(warehouse), lambda: open_existing(warehouse.dagster).__enter__()):
+        with pytest.raises(QlogError, match=r"dagster\.yaml: names qlog_assets\.run_history.*delete its storage part"):
+            use()
