@@ -5,6 +5,7 @@ One run is one process's work; several months run as several processes, with the
 
 from __future__ import annotations
 
+import io
 import logging
 import multiprocessing
 import os
@@ -14,7 +15,7 @@ from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager, nullcontext, redirect_stderr
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TextIO, cast
+from typing import TYPE_CHECKING, Any, TextIO
 
 from qlog_assets.errors import QlogError
 from qlog_assets.storage.dagster_home import prepare_home
@@ -116,8 +117,12 @@ ECHO = "Exception while writing logger call to event log"
 """How Dagster begins when it prints an event that its history could not take."""
 
 
-class Unechoed:
-    """Standard error without Dagster's echoes."""
+class Unechoed(io.TextIOBase):
+    """Standard error without Dagster's echoes.
+
+    It has no `buffer`, and closing it closes nothing else: a library that wraps the stream it finds, and drops the
+    wrapper later, would otherwise close standard error for everybody.
+    """
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
@@ -125,8 +130,14 @@ class Unechoed:
     def write(self, text: str) -> int:
         return len(text) if text.startswith(ECHO) else self._stream.write(text)
 
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._stream, name)
+    def flush(self) -> None:
+        self._stream.flush()
+
+    def isatty(self) -> bool:
+        return self._stream.isatty()
+
+    def fileno(self) -> int:
+        return self._stream.fileno()
 
 
 @contextmanager
@@ -135,7 +146,7 @@ def without_echoes() -> Iterator[None]:
     if sys.stderr is None:  # The caller closed it.
         yield
         return
-    with redirect_stderr(cast("TextIO", Unechoed(sys.stderr))):
+    with redirect_stderr(Unechoed(sys.stderr)):
         yield
 
 

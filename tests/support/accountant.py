@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from dp_accounting.pld import privacy_loss_distribution as pld
-
 from qlog_assets.privacy.composition import Noise
 
 
 def accountant_epsilon(noises: Sequence[Noise], delta: float) -> float:
     """The ε of these noises at δ by `dp-accounting`, whose losses are rounded up to a grid of 1e-4."""
+    # Here and not above: it brings a logging handler along that closes whatever standard error it found.
+    from dp_accounting.pld import privacy_loss_distribution as pld
+
     total = None
     for noise in noises:
         if noise.counts:
