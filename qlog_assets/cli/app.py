@@ -22,6 +22,7 @@ from qlog_assets.cli.arguments import (
     Released,
     Sets,
     Simulated,
+    format_names,
     opened,
     parse_month,
     parsed,
@@ -71,7 +72,12 @@ def synth(
 @app.command()
 def ingest(
     paths: Annotated[list[Path], typer.Argument(help="Log files")],
-    format: Annotated[str, typer.Option("--format", help="aol, excite or table")],
+    format: Annotated[
+        str,
+        typer.Option(
+            "--format", help="What the files are, such as aol; table reads any columns", autocompletion=format_names
+        ),
+    ],
     columns: Annotated[Path | None, typer.Option(help="Column map of a table, in TOML: user, query, time, …")] = None,
     as_json: Json = False,
 ) -> None:

@@ -35,6 +35,13 @@ Known = Annotated[str, name_argument("mechanism.py")]
 Attacked = Annotated[str, name_argument("attacks.py", "noise", "all")]
 
 
+def format_names() -> list[str]:
+    """The formats of logs, for the shell's completion."""
+    from qlog_assets.sources.readers import FORMATS
+
+    return list(FORMATS)
+
+
 def opened(settings: dict[str, str] | None = None) -> tuple[Warehouse, Policy]:
     """The warehouse of QLOG_HOME and its policy with what the command line changes."""
     from qlog_assets.policy import Policy

@@ -1,8 +1,9 @@
 """The one door: the only code that draws publishable noise and the only code that has files put under `released/`.
 
-Two steps. `draw` validates its inputs, computes the guarantee from their provenance, reserves the charge, draws every
-table of the release and stores the draw. `publish` turns a stored draw into public files. Both can be killed at any
-point and run again: a charge is made once, noise is drawn once, and a reader sees a whole release or none.
+Two steps. `draw` validates its inputs, refuses parameters other than those that shaped them, computes the guarantee,
+reserves the charge, draws every table of the release and stores the draw. `publish` turns a stored draw into public
+files. Both can be killed at any point and run again: a charge is made once, noise is drawn once, and a reader sees a
+whole release or none.
 
 What one user can change here is decided by a mechanism's stages, checked by `inputs.py`, and priced by the mechanism's
 guarantee. How a release looks is `publication.py` and `report/`; how its files get into public is `public_files.py`.

@@ -29,6 +29,8 @@ from qlog_assets.storage.warehouse import Warehouse
 
 PUBLIC_LISTS = {"pool": "queries", "url_list": "urls"}
 """The public lists there are, and the table of each."""
+CHECKS = {"pool": "log/check_pool", "url_list": "log/check_url_list"}
+"""What counts the texts of each list for its suite."""
 PUBLIC_LIST_VERSION = "1"
 
 
@@ -119,7 +121,7 @@ def inspect_public_list(engine: Engine, partition: Partition) -> CheckResult:
     """Whether a list holds texts, each once, with numbers without gaps."""
     name = partition.provenance.asset
     engine.view("public_list", partition.files(PUBLIC_LISTS[name]))
-    counts = engine.frame(f"log/check_{name}")
+    counts = engine.frame(CHECKS[name])
     return run_suite("log/public_list", {"counts": counts}, parameters={"rows": partition.rows(PUBLIC_LISTS[name])})
 
 

@@ -1,1 +1,1 @@
-"""The arithmetic of privacy: noise, histograms, guarantees, audits. Pure: arrays in, arrays out; no files."""
+"""The arithmetic of privacy: noise, histograms, selection, accounting, guarantees. Pure: arrays in, arrays out."""

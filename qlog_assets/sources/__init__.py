@@ -1,1 +1,1 @@
-"""Where logs and pools come from: readers of raw logs, the synthetic log, public query pools."""
+"""Where logs and public lists come from: readers of raw logs, column maps, normalisation, pools and url lists."""

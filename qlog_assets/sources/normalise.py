@@ -55,8 +55,8 @@ def normalise_url(url: str) -> str:
 
 def install_macros(connection: duckdb.DuckDBPyConnection) -> None:
     """Make `normalise_ascii(raw)` and `normalise_url_ascii(raw)` known to a connection."""
-    for name in ("normalise_ascii", "normalise_url_ascii"):
-        connection.execute(statement(f"log/{name}"))
+    for name in ("log/normalise_ascii", "log/normalise_url_ascii"):
+        connection.execute(statement(name))
 
 
 def make_normalised(

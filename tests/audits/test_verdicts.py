@@ -50,7 +50,7 @@ def test_float_noise_is_audited_even_when_the_source_is_the_secure_one() -> None
 
 def test_audits_are_chosen_by_mechanism_and_repeat_with_their_seed() -> None:
     attacked = {case.mechanism for case in AUDITS.values()}
-    assert attacked == {"safelog", "zealous", "sessions", "crowd", "sanitized", "noise"}
+    assert attacked == {"baselines", "safelog", "zealous", "sessions", "crowd", "sanitized", "noise"}
     results = run_attacks("sessions", seed=3)
     assert {result.audit for result in results} == {"A4", "A5"}
     assert all(result.as_expected for result in results)

@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+from qlog_assets.attacks.case import Case
 from qlog_assets.mechanisms.baselines import guarantee
 from qlog_assets.mechanisms.baselines.draw import draw
 from qlog_assets.mechanisms.baselines.parameters import BaselineParameters
 from qlog_assets.mechanisms.mechanism import Mechanism, Variant
 
 READS = ("cleaned_log",)
+
+
+def attacks() -> Sequence[Case]:
+    from qlog_assets.mechanisms.baselines.attacks import CASES
+
+    return CASES
+
 
 MECHANISM = Mechanism(
     name="baselines",
@@ -20,4 +30,5 @@ MECHANISM = Mechanism(
         "frequency": Variant(guarantee.by_frequency, draw, READS),
         "secret_sharing": Variant(guarantee.by_secret_sharing, draw, READS),
     },
+    attacks=attacks,
 )

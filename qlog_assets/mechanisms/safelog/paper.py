@@ -1,7 +1,7 @@
 """Safelog's Algorithm 1 as printed, for studies. It claims Theorem 1 and has the gaps of specification 2.3.
 
 Counts are numbers of events, not of users; noise is continuous and drawn twice; clicks are printed for observed pairs.
-Nothing made here may pass the door. The sound variant is `safelog.py`.
+Nothing made here may be published. The sound variant is `noise.py`.
 """
 
 from __future__ import annotations

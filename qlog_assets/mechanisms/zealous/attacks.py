@@ -17,7 +17,6 @@ from qlog_assets.attacks.auditor import (
     audit_structural_zero,
 )
 from qlog_assets.attacks.case import Cases, claim_of, printed, rows_of, side_by_side, without_x
-from qlog_assets.mechanisms.baselines import paper as baselines
 from qlog_assets.mechanisms.zealous import guarantee, paper
 from qlog_assets.mechanisms.zealous import noise as zealous
 from qlog_assets.mechanisms.zealous.parameters import ZealousParameters
@@ -133,45 +132,7 @@ def first(source: RandomSource) -> AuditResult:
     return chosen(popular=False)
 
 
-# Z3. An attacker's k - 1 accounts hold a guessed query; X is the victim. ZEALOUS is given the same number of accounts.
-
-SYBILS = 5
-
-
-def printed_by(baseline: str) -> Mechanism:
-    def mechanism(log: ItemLog, source: RandomSource, runs: int) -> np.ndarray:
-        users, items = rows_of(log, range(1))
-        draw = {
-            "users": lambda: baselines.anonymous_by_users(users, items, 1, SYBILS),
-            "frequency": lambda: baselines.anonymous_by_frequency(items, 1, SYBILS),
-            "shares": lambda: baselines.secret_shared(users, items, 1, SYBILS),
-        }[baseline]()
-        return np.full(runs, draw.indices.size > 0)
-
-    return mechanism
-
-
-def sybils(baseline: str, source: RandomSource) -> AuditResult:
-    log = sharing(SYBILS)
-    return audit_ratio(printed_by(baseline), log, without_x(log), Claim(1, 1e-6), source, 2000)
-
-
-@CASES.add("Z3", "fake accounts against k-anonymity by users", "fail")
-def sybils_by_users(source: RandomSource) -> AuditResult:
-    """Certain: as much as the runs can show. k-anonymity claims no ε; it is held against that of the sound case."""
-    return sybils("users", source)
-
-
-@CASES.add("Z3", "fake accounts against k-anonymity by frequency", "fail")
-def sybils_by_frequency(source: RandomSource) -> AuditResult:
-    """Certain: as much as the runs can show."""
-    return sybils("frequency", source)
-
-
-@CASES.add("Z3", "fake accounts against secret shares", "fail")
-def sybils_against_shares(source: RandomSource) -> AuditResult:
-    """Certain: as much as the runs can show."""
-    return sybils("shares", source)
+# Z3. An attacker's accounts hold a guessed query; X is the victim. The same against k-anonymity is in `baselines`.
 
 
 @CASES.add("Z3", "fake accounts against ZEALOUS, sound", "pass")
