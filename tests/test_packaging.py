@@ -14,6 +14,9 @@ from typing import Any
 
 import pytest
 
+import qlog_assets
+from qlog_assets.version import VERSION
+
 ROOT = Path(__file__).parents[1]
 PINS = re.compile(r"[A-Za-z0-9_.\-]+(\[[a-z]+\])?==[0-9A-Za-z.!+]+")
 
@@ -36,6 +39,12 @@ def test_pins_are_plain_and_the_project_asks_for_the_same_versions() -> None:
         assert pins[name.lower().replace("_", "-")] == version, name
     both = set(pins) & set(pinned("requirements-dev.txt"))
     assert all(pins[name] == pinned("requirements-dev.txt")[name] for name in both)
+
+
+def test_the_version_is_the_same_wherever_it_stands() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    assert project["version"] == VERSION == qlog_assets.__version__
+    assert f"## {VERSION}" in (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
 
 
 @pytest.fixture(scope="module")

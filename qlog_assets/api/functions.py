@@ -17,7 +17,7 @@ from qlog_assets.errors import QlogError
 from qlog_assets.months import Month
 from qlog_assets.policy import Policy, qualify_names
 from qlog_assets.report.manifest import MANIFEST_NAME, load_manifest
-from qlog_assets.report.public_zone import LATEST
+from qlog_assets.report.public_zone import latest_path
 from qlog_assets.report.tables import describe_file
 from qlog_assets.settings import Settings
 from qlog_assets.storage.warehouse import Warehouse
@@ -131,7 +131,7 @@ def load(mechanism: str, month: str, table: str = "queries") -> pandas.DataFrame
     import pandas as pd
 
     warehouse, _ = _open()
-    folder = warehouse.released / mechanism / Month(month) / LATEST
+    folder = latest_path(warehouse, mechanism, Month(month))
     if not folder.exists():
         raise QlogError(f"{mechanism} {month}: there is no release of it under {warehouse.released}")
     tables = load_manifest(folder / MANIFEST_NAME)["tables"]

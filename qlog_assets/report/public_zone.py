@@ -21,6 +21,11 @@ def release_path(warehouse: Warehouse, charge: Charge) -> Path:
     return warehouse.released / charge.mechanism / charge.month / charge.release_id
 
 
+def latest_path(warehouse: Warehouse, mechanism: str, month: str) -> Path:
+    """The pointer to a month's newest release; it may not be there."""
+    return warehouse.released / mechanism / month / LATEST
+
+
 def tombstone_path(warehouse: Warehouse, charge: Charge) -> Path:
     return release_path(warehouse, charge).with_name(f"{charge.release_id}.withdrawn.json")
 

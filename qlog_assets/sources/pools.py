@@ -39,6 +39,7 @@ from qlog_assets.sources.pool_files import (
     read_ngrams,
     read_released,
 )
+from qlog_assets.storage.digests import file_checksum, text_digest
 from qlog_assets.storage.scratch import temporary_directory
 
 LOADER_VERSION = 2
@@ -204,7 +205,7 @@ def _sampler(seed: str, probability: Fraction) -> Callable[[str], bool]:
 def _store(cache: Path, column: str, id_column: str, provenance: dict[str, Any], values: Iterable[str]) -> PublicList:
     """Write the distinct values, sorted by code point, unless the cache has them already and they are intact."""
     facts = json.dumps([LOADER_VERSION, provenance], sort_keys=True, ensure_ascii=False)
-    key = hashlib.sha256(facts.encode()).hexdigest()[:20]
+    key = text_digest(facts)[:20]
     target, description = cache / f"{key}.parquet", cache / f"{key}.json"
     if target.exists() and description.exists():
         known = json.loads(description.read_text(encoding="utf-8"))
@@ -235,7 +236,6 @@ def _content_digest(texts: Sequence[str]) -> str:
 
 def _checksum(path: Path) -> str:
     try:
-        with path.open("rb") as stream:
-            return hashlib.file_digest(stream, "sha256").hexdigest()
+        return file_checksum(path)
     except OSError:
         raise QlogError(f"{path}: cannot be read: name a file that you may read") from None
