@@ -54,6 +54,7 @@ def refused(home: Path, what: str) -> str:
     return str(qlog.simulate("laplace", MARCH))
 
 
+@pytest.mark.slow
 def test_a_morning_with_the_api(tmp_path: Path) -> None:
     home, log = make_home(tmp_path / "warehouse"), tmp_path / "log.txt"
     log.write_text(small_log(), encoding="utf-8")
