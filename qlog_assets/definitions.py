@@ -36,6 +36,7 @@ definitions = [
     *audit_assets(),
 ]
 releases = [(mechanism, release_job(mechanism)) for mechanism in mechanisms.releasable()]
+# In memory, whatever a launchpad says: the log is never written into a database file, and limits are the warehouse's.
 duckdb = DuckDBResource(database=":memory:")
 
 defs = dg.Definitions(

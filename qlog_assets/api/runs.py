@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TextIO
 
 from qlog_assets.errors import QlogError
-from qlog_assets.storage.dagster_home import prepare_home
+from qlog_assets.storage.dagster_home import owner_only, prepare_home
 from qlog_assets.storage.warehouse import Warehouse
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ class JobRun:
 def dagster_instance(warehouse: Warehouse) -> Iterator[dg.DagsterInstance]:
     import dagster as dg
 
-    with saying_what_failed():
+    with saying_what_failed(), owner_only():
         prepare_home(warehouse)
         with dg.DagsterInstance.get() as instance:
             yield instance

@@ -22,6 +22,7 @@ def serve_ui(warehouse: Warehouse, host: str, port: int, tell: Callable[[str], N
         except OSError as error:
             raise QlogError(f"cannot serve on {host}:{port} ({error.strerror}): choose another --port") from None
     prepare_home(warehouse)
+    os.umask(0o077)  # for good: this process becomes Dagster, whose files are the owner's alone
     tell(f"http://{host}:{port} shows {warehouse.home}; control-C ends it")
     sys.stdout.flush()
     # `dagster dev` recommends another tool in a warning; the definitions are loaded by name, from any directory.

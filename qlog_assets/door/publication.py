@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from qlog_assets.checks.personal_data import suppression_mask
@@ -134,9 +135,13 @@ def differences_from_draw(directory: Path, draw: Draw, mechanism: Mechanism) -> 
 
 
 def count_unknown_rows(public: pa.Table, drawn: pa.Table, layout: TableLayout) -> int:
-    """How many public rows were never drawn."""
-    flat = flatten_lists(public, layout)
-    return int(flat.join(flatten_lists(drawn, layout), keys=layout.schema.names, join_type="left anti").num_rows)
+    """How many public rows were never drawn, or not so often."""
+    names = layout.schema.names
+    flat = [flatten_lists(rows, layout) for rows in (public, drawn)]
+    there, known = (rows.group_by(names).aggregate([([], "count_all")]) for rows in flat)
+    joined = there.join(known, keys=names, join_type="left outer", right_suffix="_drawn")
+    often = pc.fill_null(joined["count_all_drawn"], 0)
+    return int(pc.sum(pc.max_element_wise(pc.subtract(joined["count_all"], often), 0)).as_py() or 0)
 
 
 def suppress_personal_data(drawn: Drawn, mechanism: Mechanism) -> tuple[dict[str, pa.Table], dict[str, int]]:

@@ -101,12 +101,6 @@ class Ledger:
             author = replace(author, clock=clock)
         return cls(Store.open(place, author, create=create, wait_seconds=wait_seconds), author)
 
-    def for_run(self, run_id: str | None, code_version: str | None = None) -> Ledger:
-        """The same ledger, writing in the name of another run."""
-        author = replace(self._author, run_id=run_id, code_version=code_version or self._author.code_version)
-        return Ledger(self._store, author)
-
-    @property
     def where(self) -> str:
         """The file, or the URL without its password: fit for messages."""
         return self._store.where
@@ -290,10 +284,6 @@ class Ledger:
         if seq is not None and not 1 <= seq <= len(events):
             raise LedgerError(f"the ledger at {self.where} has no event {seq}")
         return SaltedHead.of(events[-1 if seq is None else seq - 1], salt)
-
-    def check_salted_head(self, seq: int, salt: str, digest: str) -> bool:
-        """Whether the history contains what a manifest committed to; salt and digest in hexadecimal, as it has them."""
-        return SaltedHead(seq, salt, digest).matches(self.events())
 
     def heads_missing(self, heads: Iterable[SaltedHead]) -> list[SaltedHead]:
         """The commitments of manifests that this history does not contain: it was cut, rewritten or swapped."""

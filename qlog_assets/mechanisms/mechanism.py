@@ -99,8 +99,19 @@ class Mechanism:
             object.__setattr__(self, "draw_asset", f"{self.name}_selected")
         if not self.released_prefix:
             object.__setattr__(self, "released_prefix", f"released_{self.name}_")
-        if self.tables and len([stage for stage in self.stages if stage.limits_users and stage.inspect]) != 1:
+        if self.tables:
+            self._refuse_unlimited_stages()
+
+    def _refuse_unlimited_stages(self) -> None:
+        """What the door relies on: one inspected stage bounds a user; all others follow from it and public lists."""
+        limiting = [stage for stage in self.stages if stage.limits_users]
+        if len(limiting) != 1 or limiting[0].inspect is None:
             raise ValueError(f"{self.name}: exactly one inspected stage bounds what one user adds to a release")
+        known = {limiting[0].name, *PUBLIC_LISTS}
+        for stage in self.stages:
+            if stage is not limiting[0] and (stage.origin is not None or not set(stage.reads) <= known):
+                raise ValueError(f"{self.name}: {stage.name} reads more than {limiting[0].name} and public lists")
+            known.add(stage.name)
 
     @property
     def is_releasable(self) -> bool:
@@ -151,15 +162,21 @@ class Mechanism:
 
     def chosen_parameters(self, section: Parameters, lists: PublicLists) -> Parameters:
         """The parameters of a release, from the policy's section and what its public lists decide."""
-        resolved = self.resolve(section, lists)
-        return self.parameters(**{name: getattr(resolved, name) for name in self.parameters.model_fields})
+        return self.plain_parameters(self.resolve(section, lists))
+
+    def plain_parameters(self, section: Parameters) -> Parameters:
+        """The parameters in a section of the policy, as they stand there."""
+        return self.parameters(**{name: getattr(section, name) for name in self.parameters.model_fields})
 
     def guarantee(self, variant: str, parameters: Parameters) -> Guarantee:
         """What a variant promises with these parameters: before anything is drawn or spent."""
         chosen = self.variant(variant)
         if not isinstance(parameters, self.parameters):
             raise ParameterError(f"{self.name} takes {self.parameters.__name__}, not {type(parameters).__name__}")
-        return chosen.guarantee(parameters)
+        found = chosen.guarantee(parameters)
+        if (found.mechanism, found.variant) != (self.name, variant):
+            raise ParameterError(f"{self.name} {variant} states the guarantee of {found.mechanism} {found.variant}")
+        return found
 
     def draw(self, engine: Engine, inputs: Inputs, variant: str, parameters: Parameters, source: RandomSource) -> Drawn:
         """Every table of one release, drawn by a variant."""

@@ -10,6 +10,7 @@ import dagster as dg
 from qlog_assets.mechanisms.register import releasable
 from qlog_assets.orchestration.metadata import OWNERS, seconds_since
 from qlog_assets.orchestration.resources import PolicyResource, WarehouseResource
+from qlog_assets.storage.digests import digest_of
 
 FINDINGS_SHOWN = 20
 
@@ -43,6 +44,7 @@ def audit_assets() -> list[dg.AssetsDefinition]:
         if findings:
             shown = "; ".join(findings[:FINDINGS_SHOWN])
             raise dg.Failure(description=f"{len(findings)} finding(s): {shown}", metadata=facts)
-        return dg.MaterializeResult(metadata=facts)
+        verified = [verdict.release_id for verdict in report.releases]
+        return dg.MaterializeResult(metadata=facts, data_version=dg.DataVersion(digest_of(verified)[:20]))
 
     return [release_audit]

@@ -3,6 +3,7 @@
 # No `from __future__ import annotations`: Dagster reads the annotations of asset functions as they are.
 
 import time
+from collections.abc import Iterator
 from typing import Any
 
 import dagster as dg
@@ -49,11 +50,13 @@ def log_assets(months: dg.PartitionsDefinition) -> list[Definition]:
     )
     def landing_batch(
         context: dg.AssetExecutionContext, warehouse: WarehouseResource, policy: PolicyResource
-    ) -> dg.MaterializeResult[Any]:
+    ) -> Iterator[dg.MaterializeResult[Any]]:
         started, home, admission = time.monotonic(), warehouse.open(), policy.chosen().admission
         with warehouse.engine() as engine:
             batch = find_batch(home, context.partition_key)
             partition, fresh = ingest_batch(home, engine, batch, admission, context.run_id)
+        yield materialized(partition, started, fresh, batch_counts(partition))
+        # After the batch: what is reported before what it is made of would look out of date.
         for month in map(Month, sorted(months_of(partition))):
             # What is wrong with this file its check says; what is wrong with another, raw_log when it is asked for.
             if not is_usable(home, month, admission):
@@ -67,7 +70,6 @@ def log_assets(months: dg.PartitionsDefinition) -> list[Definition]:
                     tags={DATA_VERSION_TAG: data_version(raw)},
                 )
             )
-        return materialized(partition, started, fresh, batch_counts(partition))
 
     @dg.asset(
         group_name=GROUP,

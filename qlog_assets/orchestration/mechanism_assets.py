@@ -7,6 +7,7 @@ Nothing here knows a mechanism by name: the register says which there are, and e
 
 import time
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import dagster as dg
@@ -17,6 +18,7 @@ from qlog_assets.mechanisms.mechanism import Mechanism
 from qlog_assets.orchestration.metadata import OWNERS, receipt_metadata, seconds_since
 from qlog_assets.orchestration.resources import PolicyResource, WarehouseResource, month_of
 from qlog_assets.orchestration.stage_assets import Definition, stage_assets
+from qlog_assets.pipeline.public_material import PUBLIC_LISTS
 from qlog_assets.studies.simulation import simulate
 
 PREVIEW_ROWS = 10
@@ -123,6 +125,14 @@ def released_assets(months: dg.PartitionsDefinition, mechanism: Mechanism) -> dg
     return released
 
 
+def simulation_reads(mechanism: Mechanism) -> list[str]:
+    """What a simulation is made from: the month's raw log and public lists, as far as any variant reads them."""
+    reads = {name for stage in mechanism.stages for name in stage.reads}
+    reads |= {name for variant in mechanism.variants.values() for name in variant.reads or ()}
+    log = ["raw_log"] if "cleaned_log" in reads else []
+    return [*log, *(name for name in PUBLIC_LISTS if name in reads)]
+
+
 def simulation_asset(months: dg.PartitionsDefinition, mechanism: Mechanism) -> dg.AssetsDefinition:
     """A seeded draw for studies."""
 
@@ -130,7 +140,7 @@ def simulation_asset(months: dg.PartitionsDefinition, mechanism: Mechanism) -> d
         name=f"simulated_{mechanism.name}",
         group_name="studies",
         partitions_def=months,
-        deps=["raw_log"],
+        deps=simulation_reads(mechanism),
         kinds={"numpy", "parquet"},
         owners=OWNERS,
         code_version=str(mechanism.version),
@@ -157,6 +167,9 @@ def simulation_asset(months: dg.PartitionsDefinition, mechanism: Mechanism) -> d
                 context.run_id,
             )
         rows = {f"rows {name}": count for name, count in facts["rows"].items()}
-        return dg.MaterializeResult(metadata={"variant": variant, **rows, "seconds": seconds_since(started)})
+        return dg.MaterializeResult(
+            metadata={"variant": variant, **rows, "seconds": seconds_since(started)},
+            data_version=dg.DataVersion(Path(facts["path"]).name),
+        )
 
     return simulated

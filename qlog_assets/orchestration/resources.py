@@ -75,10 +75,19 @@ class PolicyResource(dg.ConfigurableResource["PolicyResource"]):
         return create_model(cls.__name__, __base__=cls, **fields)()
 
     def chosen(self) -> Policy:
-        """The policy file with what this run changed."""
+        """The policy file as it is now, with what this run changed.
+
+        A launchpad sends back everything it showed. What it showed is the policy of the time when the definitions were
+        loaded, so only values that differ from that are changes; the others are read from the file.
+        """
         policy = Policy.load(Settings.from_environment().policy_file)
-        launched = {name: dict(getattr(self, name)) for name in policy.mechanisms if name in type(self).model_fields}
-        return policy.with_changes(mechanisms={**policy.mechanisms, **launched}).with_settings(self.settings)
+        launched = {}
+        for name, section in policy.mechanisms.items():
+            given = getattr(self, name, None)
+            fields = {} if given is None else type(given).model_fields
+            changes = {key: value for key, field in fields.items() if (value := getattr(given, key)) != field.default}
+            launched[name] = section.with_changes(**changes)
+        return policy.with_changes(mechanisms=launched).with_settings(self.settings)
 
 
 class WarehouseResource(dg.ConfigurableResource[Warehouse]):

@@ -3,6 +3,7 @@
 # No `from __future__ import annotations`: Dagster reads the annotations of asset functions as they are.
 
 import time
+from pathlib import Path
 from typing import Any
 
 import dagster as dg
@@ -56,6 +57,8 @@ def study_asset(months: dg.PartitionsDefinition, study: Study) -> dg.AssetsDefin
                 context.run_id,
             )
             facts = run_study(study, work, progress)
-        return dg.MaterializeResult(metadata=study_metadata(facts, started))
+        return dg.MaterializeResult(
+            metadata=study_metadata(facts, started), data_version=dg.DataVersion(Path(facts["path"]).name)
+        )
 
     return studied

@@ -81,7 +81,8 @@ def build_public_list(
     """
     zones = (warehouse.landing, warehouse.private)
     if name == "pool":
-        loaded = load_pool(pool_spec(warehouse, lists.pool, month), list_cache(warehouse), private_zones=zones)
+        spec = pool_spec(warehouse, lists.pool, month)
+        loaded = load_pool(spec, list_cache(warehouse), private_zones=zones, before=month)
     elif lists.url_list is None:
         return None
     else:

@@ -102,7 +102,10 @@ def in_public_order(table: pa.Table, layout: TableLayout) -> pa.Table:
 
 
 def rows_out_of_order(table: pa.Table, layout: TableLayout) -> int:
-    """How many rows do not come after the row before them. A repeated key counts: no order puts it anywhere."""
+    """How many rows do not come after the row before them.
+
+    In a table of counts a repeated key is out of order wherever it stands; without counts a row may come twice.
+    """
     if table.num_rows < 2:
         return 0
     flat = flatten_lists(table, layout)
@@ -115,7 +118,7 @@ def rows_out_of_order(table: pa.Table, layout: TableLayout) -> int:
             before, after = after, before
         later |= tied & pc.less(before, after).to_numpy(zero_copy_only=False)
         tied &= pc.equal(before, after).to_numpy(zero_copy_only=False)
-    return int(np.count_nonzero(~later))
+    return int(np.count_nonzero(~later & ~tied if layout.count is None else ~later))
 
 
 def flatten_lists(table: pa.Table, layout: TableLayout) -> pa.Table:

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from qlog_assets.errors import QlogError
+from qlog_assets.storage.private_files import seal
 from qlog_assets.storage.warehouse import Warehouse
 
 if TYPE_CHECKING:
@@ -44,10 +45,24 @@ def prepare_home(warehouse: Warehouse) -> None:
     settings = warehouse.dagster / SETTINGS
     if is_outdated(settings):
         settings.write_text(DAGSTER_YAML, encoding="utf-8")
+    seal(warehouse.dagster)
     os.environ["DAGSTER_HOME"] = str(warehouse.dagster)
     os.environ["QLOG_HOME"] = str(warehouse.home)
     # Great Expectations asks at import; it must not find out by sending something.
     os.environ["GX_ANALYTICS_ENABLED"] = "false"
+
+
+@contextmanager
+def owner_only() -> Iterator[None]:
+    """Files made in this block are their owner's alone: Dagster makes its own for everybody to read.
+
+    What is public is given its mode by name, whatever this says.
+    """
+    before = os.umask(0o077)
+    try:
+        yield
+    finally:
+        os.umask(before)
 
 
 def is_outdated(settings: Path) -> bool:

@@ -51,7 +51,9 @@ def simulate(
 ) -> dict[str, Any]:
     """Draw a month with seeded noise, beside what releases are made from; returns what was drawn and where it lies."""
     drawn_by = simulated_mechanism(name)
-    chosen = policy.parameters(drawn_by)
+    # What public lists decide is decided for a release; a paper is drawn with the parameters as they were set.
+    as_released = drawn_by.variant(variant).reads is None
+    chosen = policy.parameters(drawn_by) if as_released else drawn_by.plain_parameters(policy.section(name))
     guarantee = drawn_by.guarantee(variant, chosen)
     work = Work(warehouse, engine, month, policy.section(name), policy.lists, run_id=run_id, make_current=False)
     drawn = drawn_by.draw(engine, simulation_inputs(drawn_by, variant, work), variant, chosen, SeededRandom(seed))

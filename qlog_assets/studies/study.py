@@ -8,9 +8,10 @@ with the same settings on the same log is answered from the folder. Everything i
 from __future__ import annotations
 
 import csv
+import importlib.util
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -43,6 +44,8 @@ class StudyWork:
     settings: Any
     month: Month | None = None
     run_id: str | None = None
+    reads: Mapping[str, str] = field(default_factory=dict)
+    """What the study is made from, as it was when it was asked: steps read these partitions, whatever comes later."""
 
 
 @dataclass(frozen=True)
@@ -80,8 +83,10 @@ class Study:
 
 def run_study(study: Study, work: StudyWork, progress: Progress = lambda done, of, step: None) -> dict[str, Any]:
     """Answer a study's question, or find the answer; returns its facts, with the path of its folder."""
+    refuse_without_pictures()
     if study.per_month and work.month is None:
         raise QlogError(f"the study {study.name} is of one month: say which, with --month YYYY-MM")
+    work = replace(work, reads=study.reads(work))
     asked = _describe(study, work)
     folder = work.warehouse.studies / f"{'-'.join(filter(None, (study.name, work.month)))}-{digest_of(asked)[:12]}"
     make_private(folder / STEPS)
@@ -101,10 +106,19 @@ def run_study(study: Study, work: StudyWork, progress: Progress = lambda done, o
     return facts
 
 
+def refuse_without_pictures() -> None:
+    """Say before anything is measured that a study's pictures cannot be drawn here."""
+    if importlib.util.find_spec("matplotlib") is None:
+        raise QlogError("studies draw pictures with matplotlib, which is not installed: pip install 'qlog[studies]'")
+
+
 def facts_of_run(warehouse: Warehouse, run_id: str) -> dict[str, Any]:
     """The facts of the study that a run asked for, measured by it or found."""
     every = (read_facts(path.parent) for path in warehouse.studies.glob(f"*/{FACTS}"))
-    return next(facts for facts in every if facts is not None and facts.get("answered_run") == run_id)
+    found = [facts for facts in every if facts is not None and facts.get("answered_run") == run_id]
+    if not found:
+        raise QlogError("another run answered the same study in between: run it again, and the answer is found")
+    return found[0]
 
 
 def read_facts(folder: Path) -> dict[str, Any] | None:
@@ -127,7 +141,7 @@ def _describe(study: Study, work: StudyWork) -> dict[str, Any]:
         "settings": work.settings.as_public(),
         "mechanism": study.mechanism,
         "parameters": section,
-        "reads": study.reads(work),
+        "reads": dict(work.reads),
     }
 
 

@@ -23,6 +23,7 @@ from qlog_assets.pipeline.batches import batches, months_of
 from qlog_assets.pipeline.landing import column_map_beside, landed_files
 from qlog_assets.policy import Policy
 from qlog_assets.report.public_zone import find_damage, release_path
+from qlog_assets.storage.dagster_home import SETTINGS, open_existing
 from qlog_assets.storage.digests import file_checksum
 from qlog_assets.storage.private_files import remove_whole
 from qlog_assets.storage.warehouse import Warehouse
@@ -93,6 +94,7 @@ def forget_private(warehouse: Warehouse, months: list[Month], charges: list[Char
     for path in sorted(warehouse.studies.glob("*/study.json")):
         if json.loads(path.read_text(encoding="utf-8")).get("month") in months:
             remove_whole(path.parent)
+    forget_study_runs(warehouse, months)
     door.on_point("partitions_forgotten")
     for charge in charges:
         discard_draw(warehouse, charge.fingerprint)
@@ -105,6 +107,19 @@ def forget_private(warehouse: Warehouse, months: list[Month], charges: list[Char
         elif months_of(batch) & set(months):
             warehouse.drop_tables(batch, months)
     door.on_point("batches_forgotten")
+
+
+def forget_study_runs(warehouse: Warehouse, months: list[Month]) -> None:
+    """Delete from Dagster's history the runs of studies and simulations: what they found was measured on the log."""
+    if not (warehouse.dagster / SETTINGS).exists():
+        return
+    import dagster as dg
+
+    with open_existing(warehouse.dagster) as instance:
+        for month in months:
+            for run in instance.get_runs(dg.RunsFilter(tags={"dagster/partition": month})):
+                if run.job_name.endswith(("_study", "_simulation")):
+                    instance.delete_run(run.run_id)
 
 
 def reason_to_keep(warehouse: Warehouse, charges: list[Charge], month: Month) -> str | None:

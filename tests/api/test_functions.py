@@ -40,6 +40,17 @@ def work_through(home: Path, log: Path) -> dict[str, Any]:
     }
 
 
+def edit_between(home: Path) -> list[float]:
+    """A child's task: what a month would cost, and what it cost, around an edit of the policy."""
+    os.environ["QLOG_HOME"] = str(home)
+    import qlog_assets as qlog
+
+    qlog.simulate("safelog", MARCH)
+    policy = home / "policy.toml"
+    policy.write_text(policy.read_text(encoding="utf-8").replace("queries_per_user = 4", "queries_per_user = 2"))
+    return [qlog.guarantee("safelog")["proven"]["epsilon"], qlog.release("safelog", MARCH).epsilon]
+
+
 def refused(home: Path, what: str) -> str:
     """A child's task: something that is refused."""
     os.environ["QLOG_HOME"] = str(home)
@@ -68,6 +79,12 @@ def test_a_morning_with_the_api(tmp_path: Path) -> None:
     assert answer["columns"] == ["query", "users"] and answer["rows"][0] == answer["rows"][1] > 0
     assert answer["ok"] is True
     assert answer["priced"] == 2
+
+
+def test_a_policy_edited_between_two_calls_is_what_the_second_one_charges(ingested: Path) -> None:
+    ended = in_child(edit_between, ingested)
+    assert ended.code == 0, ended.answer
+    assert ended.answer == [2 / 0.5 + 3 / 0.5 + 1 / 0.5] * 2
 
 
 @pytest.mark.parametrize(

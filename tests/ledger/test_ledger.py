@@ -52,7 +52,7 @@ def test_a_request_is_charged_once_however_often_it_is_made(ledger: Ledger) -> N
 def test_another_process_finds_the_same_charge_with_everything_that_was_recorded(
     ledger: Ledger, ledger_place: str
 ) -> None:
-    made = published(ledger.for_run("run-7", "3.1"))
+    made = published(Ledger.open(ledger_place, run_id="run-7", code_version="3.1"))
     found = Ledger.open(ledger_place).charge(made.release_id)
     assert found == made == Ledger.open(ledger_place).charge(made.fingerprint)
     assert (found.dataset, found.month, found.mechanism, found.variant) == (DATASET, "2006-03", "safelog", "sound")

@@ -19,19 +19,21 @@ import pytest
 from support.door import MARCH, door_at, warehouse_at
 from support.instances import load_definitions, make_home
 from support.tampering import vouch_for
-from support.toy import FILES, TOY, TRAILS, collected_file
+from support.toy import FILES, TOY, TRAILS, WALKS, collected_file
 
 from qlog_assets.api.operations import explain_guarantee
 from qlog_assets.door.inputs import DoorError
 from qlog_assets.errors import ParameterError
 from qlog_assets.mechanisms.register import adding, names
+from qlog_assets.mechanisms.safelog import guarantee as safelog
+from qlog_assets.mechanisms.safelog.parameters import SafelogParameters
 from qlog_assets.policy import Policy
 from qlog_assets.report.manifest import load_manifest
 from qlog_assets.report.tables import read_csv
 from qlog_assets.verify.audit import audit_warehouse
 from tools import guarantees_page, policy_page
 
-WALKS = (["hall", "whales"], ["hall", "minerals", "café"])
+TAKEN = (["hall", "whales"], ["hall", "minerals", "café"])
 VISITORS = 40
 
 
@@ -41,7 +43,7 @@ def museum(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     home = make_home(tmp_path / "museum")
     path = collected_file(warehouse_at(home), MARCH)
     path.parent.mkdir(parents=True)
-    sent = [[f"visitor {number}", walk] for number in range(VISITORS) for walk in WALKS]
+    sent = [[f"visitor {number}", walk] for number in range(VISITORS) for walk in TAKEN]
     sent.append(["visitor 1", ["staff door", "archive"]])
     path.write_text("".join(json.dumps(row) + "\n" for row in sent), encoding="utf-8")
     monkeypatch.setenv("QLOG_HOME", str(home))
@@ -66,7 +68,7 @@ def test_the_toy_is_released_audited_and_served(museum: Path, monkeypatch: pytes
     trails = pq.read_table(path / "trails.parquet")
     assert trails.schema.field("rooms").type == pa.list_(pa.string())
     # Of two walks per visitor the limit keeps one, the same for everybody, and nobody's own.
-    assert trails["rooms"].to_pylist() == [sorted(WALKS, key=json.dumps)[0]]
+    assert trails["rooms"].to_pylist() == [sorted(TAKEN, key=json.dumps)[0]]
     manifest = load_manifest(path / "manifest.json")
     assert manifest["tables"]["made_up"]["threshold"] is None and manifest["tables"]["made_up"]["rows"] == 3
     assert manifest["tables"]["trails"]["threshold"] > 1
@@ -131,5 +133,13 @@ def test_the_toy_is_gone_afterwards_and_an_unnamed_limit_is_refused() -> None:
     assert "toy" not in names()
     with pytest.raises(ParameterError, match="unknown key"):
         Policy(toy={})
-    with pytest.raises(ValueError, match="exactly one inspected stage"):
-        replace(TOY, stages=())
+    for stages in ((), (replace(WALKS, inspect=None),), (WALKS, replace(WALKS, name="second"))):
+        with pytest.raises(ValueError, match="exactly one inspected stage"):
+            replace(TOY, stages=stages)
+    aside = replace(WALKS, name="aside", limits_users=False, origin=None, reads=("cleaned_log",))
+    with pytest.raises(ValueError, match="aside reads more than toy_walks and public lists"):
+        replace(TOY, stages=(WALKS, aside))
+    variants = {"sound": replace(TOY.variants["sound"], guarantee=safelog.sound)}
+    borrowed = replace(TOY, variants=variants, parameters=SafelogParameters)
+    with pytest.raises(ParameterError, match="toy sound states the guarantee of safelog sound"):
+        borrowed.guarantee("sound", SafelogParameters())

@@ -177,3 +177,17 @@ def test_a_duckdb_that_failed_is_replaced_and_its_words_are_not_kept(
     assert "InternalException" in str(failure.event_specific_data)
     assert "secret" not in str(failure.event_specific_data)
     assert not list((tmp_path / "private" / "spill").iterdir())
+
+
+def test_a_policy_that_was_edited_after_loading_is_what_a_run_uses(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Dagster sends back every value it showed; only those that somebody changed are changes."""
+    monkeypatch.setenv("QLOG_HOME", str(home))
+    monkeypatch.setenv("QLOG_POLICY", str(home / "policy.toml"))
+    (home / "policy.toml").write_text("[safelog]\nthreshold = 20\n", encoding="utf-8")
+    shown = PolicyResource.showing(Policy.load(home / "policy.toml"))
+    (home / "policy.toml").write_text("[safelog]\nthreshold = 30\nclicks_per_user = 5\n", encoding="utf-8")
+    assert shown.chosen().section("safelog").as_public()["threshold"] == 30
+    assert shown.chosen().section("safelog").as_public()["clicks_per_user"] == 5
+    changed = type(shown)(safelog={**dict(shown.safelog), "queries_per_user": 7})
+    assert changed.chosen().section("safelog").as_public()["queries_per_user"] == 7
+    assert changed.chosen().section("safelog").as_public()["threshold"] == 30

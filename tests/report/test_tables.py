@@ -16,7 +16,9 @@ from hypothesis import strategies as st
 from qlog_assets.mechanisms.safelog.tables import CLICKS, QUERIES, TRANSITIONS
 from qlog_assets.report.tables import (
     FORMULA_STARTS,
+    Column,
     TableError,
+    TableLayout,
     describe_file,
     in_public_order,
     rows_out_of_order,
@@ -124,3 +126,16 @@ def test_a_table_that_is_not_its_layout_is_not_written(columns: dict[str, Any], 
         write_table(pa.table(columns), QUERIES, tmp_path)
     assert "secret" not in str(raised.value)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_table_without_counts_may_hold_a_row_twice_and_a_table_of_counts_may_not(tmp_path: Path) -> None:
+    columns = (Column("person", "integer", "Made up."), Column("query", "text", "Searched for."))
+    made_up = TableLayout("made_up", columns, count=None)
+    rows = pa.table({"person": [1, 1, 2], "query": ["a", "a", "b"]}, schema=made_up.schema)
+    write_table(in_public_order(rows, made_up), made_up, tmp_path)
+    assert read_csv(tmp_path / "made_up.csv", made_up).equals(rows)
+    counted = TableLayout("counted", columns, count="person")
+    with pytest.raises(TableError, match="not in public order"):
+        write_table(in_public_order(rows.select(["person", "query"]), counted), counted, tmp_path)
+    with pytest.raises(TableError, match="not in public order"):
+        write_table(rows.take(pa.array([2, 0, 1])), made_up, tmp_path)

@@ -13,7 +13,7 @@ from dagster._core.storage.noop_compute_log_manager import NoOpComputeLogManager
 
 from qlog_assets.errors import QlogError
 from qlog_assets.settings import Settings
-from qlog_assets.storage.dagster_home import DAGSTER_YAML, SETTINGS, open_existing, prepare_home
+from qlog_assets.storage.dagster_home import DAGSTER_YAML, SETTINGS, open_existing, owner_only, prepare_home
 from qlog_assets.storage.warehouse import Warehouse
 
 pytestmark = pytest.mark.usefixtures("restored_environment")
@@ -178,3 +178,10 @@ def test_an_operators_own_settings_that_name_what_is_gone_are_refused_in_one_lin
     for use in (lambda: prepare_home(warehouse), lambda: open_existing(warehouse.dagster).__enter__()):
         with pytest.raises(QlogError, match=r"dagster\.yaml: names qlog_assets\.run_history.*delete its storage part"):
             use()
+
+
+def test_what_dagster_records_is_readable_by_the_owner_alone(warehouse: Warehouse) -> None:
+    with owner_only():
+        run_once(warehouse)
+    modes = {path.stat().st_mode & 0o077 for path in (warehouse.dagster, *warehouse.dagster.rglob("*"))}
+    assert modes == {0}

@@ -28,6 +28,7 @@ from support.warehouses import build_chain
 
 from qlog_assets.ledger import Ledger
 from qlog_assets.months import Month
+from qlog_assets.storage.dagster_home import open_existing
 from qlog_assets.verify.audit import audit_warehouse
 from qlog_assets.verify.retention import forget_before
 
@@ -188,6 +189,12 @@ def test_studies_of_a_forgotten_month_go_too(released: Path) -> None:
     forget(released)
     (study,) = (released / "private" / "studies").glob("*/study.json")
     assert json.loads(study.read_text("utf-8"))["month"] == APRIL
+    with open_existing(released / "dagster") as instance:
+        kept = [
+            (run.job_name, run.tags["dagster/partition"]) for run in instance.get_runs() if "safelog" in run.job_name
+        ]
+    # What a simulation found is gone from Dagster's history, too; that the month was released stays there.
+    assert sorted(kept) == [("safelog_release", MARCH), ("safelog_simulation", APRIL)]
 
 
 def test_nothing_older_leaves_everything_as_it_is(released: Path) -> None:

@@ -10,6 +10,7 @@ from typing import Literal
 
 from pydantic import Field
 
+from qlog_assets.privacy.limits import SESSION_GAP_MINUTES
 from qlog_assets.privacy.parameters import Parameters, Scale, Share
 
 
@@ -30,7 +31,7 @@ class SessionParameters(Parameters):
     """b of A_Click; the paper sets it equal to that of A_Session. None: no clicks are released."""
     threshold: int = Field(20, ge=1, le=10**9)
     """K: a count must exceed it (`paper`), or reach at least this and the stability threshold (`sound`)."""
-    session_gap_minutes: int = Field(30, ge=1, le=24 * 60)
+    session_gap_minutes: int = Field(SESSION_GAP_MINUTES, ge=1, le=24 * 60)
     """T_Gap: a longer pause starts a new session."""
     delta: Share = Field(Fraction(1, 10**6), validate_default=True)
     """`sound` only: total δ."""

@@ -50,7 +50,7 @@ class ZealousParameters(Parameters):
     set_share: Share = Field(Fraction(9, 10), validate_default=True)
     """`modern` only: the share of ρ that chooses the set where counts are a second step; the counts get the rest."""
     counted_items_per_user: int = Field(10, ge=1, le=10_000)
-    """`modern` only: chosen items counted a user where counts are a second step."""
+    """`modern` only: chosen items counted per user where counts are a second step."""
     user_bound: int = Field(AOL_USERS, ge=1, le=10**12)
     """U, `paper` only: a public upper bound on the number of users. The true number is itself private."""
     threshold: int | None = Field(None, ge=1, le=10**9)

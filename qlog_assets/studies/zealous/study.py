@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from qlog_assets.mechanisms.register import mechanism
 from qlog_assets.mechanisms.zealous.parameters import ZealousParameters
 from qlog_assets.pipeline.cleaned_log import CLEANED_LOG, view_cleaned
 from qlog_assets.pipeline.stage import Work
@@ -22,13 +23,13 @@ def cleaned_month(work: StudyWork) -> Partition:
     """The month's cleaned log, made beside what releases are made from."""
     assert work.month is not None
     made_by = Work(work.warehouse, work.engine, work.month, run_id=work.run_id, make_current=False)
-    return CLEANED_LOG.make(made_by, {"raw_log": work.warehouse.current("raw_log", work.month)})[0]
+    raw = work.warehouse.partition("raw_log", work.month, work.reads["raw_log"])
+    return CLEANED_LOG.make(made_by, {"raw_log": raw})[0]
 
 
 def steps(work: StudyWork) -> Sequence[Step]:
-    chosen = ZealousParameters(
-        **{name: getattr(work.policy.section("zealous"), name) for name in ZealousParameters.model_fields}
-    )
+    chosen = work.policy.parameters(mechanism("zealous"))
+    assert isinstance(chosen, ZealousParameters)
 
     def measure(kind: str) -> Step:
         def measured(at: StudyWork) -> Tables:
@@ -44,10 +45,10 @@ def steps(work: StudyWork) -> Sequence[Step]:
 
 
 def pictures(tables: Tables) -> dict[str, bytes]:
-    return {
-        "frequent_items.png": plots.frequent_items(tables["frequent_items"]),
-        "applications.png": plots.applications(tables["caching"], tables["substitution"]),
-    }
+    drawn = {"frequent_items.png": plots.frequent_items(tables["frequent_items"])}
+    if tables["caching"] or tables["substitution"]:
+        drawn["applications.png"] = plots.applications(tables["caching"], tables["substitution"])
+    return drawn
 
 
 def words(tables: Tables, settings: StudySettings) -> str:
