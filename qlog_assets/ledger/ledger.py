@@ -101,6 +101,7 @@ class Ledger:
             author = replace(author, clock=clock)
         return cls(Store.open(place, author, create=create, wait_seconds=wait_seconds), author)
 
+    @property
     def where(self) -> str:
         """The file, or the URL without its password: fit for messages."""
         return self._store.where

@@ -133,7 +133,7 @@ def test_a_table_without_counts_may_hold_a_row_twice_and_a_table_of_counts_may_n
     made_up = TableLayout("made_up", columns, count=None)
     rows = pa.table({"person": [1, 1, 2], "query": ["a", "a", "b"]}, schema=made_up.schema)
     write_table(in_public_order(rows, made_up), made_up, tmp_path)
-    assert read_csv(tmp_path / "made_up.csv", made_up).equals(rows)
+    assert pq.read_table(tmp_path / "made_up.parquet").equals(rows)
     counted = TableLayout("counted", columns, count="person")
     with pytest.raises(TableError, match="not in public order"):
         write_table(in_public_order(rows.select(["person", "query"]), counted), counted, tmp_path)
