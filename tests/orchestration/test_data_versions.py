@@ -18,6 +18,8 @@ from qlog_assets.orchestration.resources import BATCHES
 from qlog_assets.pipeline.landing import batch_of, land
 from qlog_assets.pipeline.public_material import PUBLIC_LISTS
 
+pytestmark = pytest.mark.slow
+
 MARCH, APRIL = MONTHS
 STAGES = ("cleaned_log", "capped_log", "pool_augmented")
 RELEASED = ("released_queries", "released_clicks", "released_transitions")

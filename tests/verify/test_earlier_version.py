@@ -18,6 +18,8 @@ from support.instances import small_log
 from qlog_assets.storage.dagster_home import open_existing
 from qlog_assets.verify.audit import audit_warehouse
 
+pytestmark = pytest.mark.slow
+
 ARCHIVE = Path(__file__).parents[1] / "data" / "warehouse-0.1.0.tar.xz"
 ZEALOUS = ("--set", "zealous.epsilon=20", "--set", "zealous.delta=0.01")
 REQUESTS = {"safelog": (), "zealous": ZEALOUS}
