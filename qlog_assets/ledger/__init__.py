@@ -1,22 +1,17 @@
 """The privacy ledger: which release cost what, and whether another may be made. The only authority on the budget."""
 
-from qlog_assets.ledger.ledger import (
-    Amount,
-    Balance,
-    Budget,
+from qlog_assets.ledger.budget import Amount, Budget
+from qlog_assets.ledger.chain import Event, SaltedHead
+from qlog_assets.ledger.ledger import Balance, Ledger
+from qlog_assets.ledger.rules import (
     BudgetError,
-    Charge,
-    Dataset,
     DrawConflictError,
-    Event,
-    Ledger,
-    LedgerError,
     LiveReleaseError,
-    MissingLedgerError,
-    SaltedHead,
     UnknownReleaseError,
     WithdrawnError,
 )
+from qlog_assets.ledger.state import Charge, Dataset
+from qlog_assets.ledger.store import LedgerError, MissingLedgerError
 
 __all__ = [
     "Amount",

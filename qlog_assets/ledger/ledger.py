@@ -24,8 +24,6 @@ from qlog_assets.ledger.chain import Event, SaltedHead, broken_links, heads_miss
 from qlog_assets.ledger.rules import (
     BudgetError,
     DrawConflictError,
-    LiveReleaseError,
-    UnknownReleaseError,
     WithdrawnError,
     allow,
     charge_of,
@@ -35,27 +33,9 @@ from qlog_assets.ledger.rules import (
     over_budget,
 )
 from qlog_assets.ledger.state import NEXT_STATES, Charge, Dataset, Request, State, fold
-from qlog_assets.ledger.store import Author, LedgerError, MissingLedgerError, Store, Writer
+from qlog_assets.ledger.store import Author, LedgerError, Store, Writer
 from qlog_assets.months import Month
 from qlog_assets.storage.digests import canonical_line
-
-__all__ = [
-    "Amount",
-    "Balance",
-    "Budget",
-    "BudgetError",
-    "Charge",
-    "Dataset",
-    "DrawConflictError",
-    "Event",
-    "Ledger",
-    "LedgerError",
-    "LiveReleaseError",
-    "MissingLedgerError",
-    "SaltedHead",
-    "UnknownReleaseError",
-    "WithdrawnError",
-]
 
 OWN_KINDS = ("created", "dataset", "budget", *NEXT_STATES)
 """Events that change the state. Anything else that is recorded is a note: kept, chained, and without effect."""

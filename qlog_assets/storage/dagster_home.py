@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from qlog_assets.errors import QlogError
-from qlog_assets.storage.private_files import seal
 from qlog_assets.storage.warehouse import Warehouse
 
 if TYPE_CHECKING:
@@ -45,7 +44,8 @@ def prepare_home(warehouse: Warehouse) -> None:
     settings = warehouse.dagster / SETTINGS
     if is_outdated(settings):
         settings.write_text(DAGSTER_YAML, encoding="utf-8")
-    seal(warehouse.dagster)
+    # The directory alone: what is in it is out of reach then, and other runs make and remove files in it meanwhile.
+    warehouse.dagster.chmod(0o700)
     os.environ["DAGSTER_HOME"] = str(warehouse.dagster)
     os.environ["QLOG_HOME"] = str(warehouse.home)
     # Great Expectations asks at import; it must not find out by sending something.

@@ -185,3 +185,23 @@ def test_what_dagster_records_is_readable_by_the_owner_alone(warehouse: Warehous
         run_once(warehouse)
     modes = {path.stat().st_mode & 0o077 for path in (warehouse.dagster, *warehouse.dagster.rglob("*"))}
     assert modes == {0}
+
+
+def test_a_file_of_another_run_that_vanishes_meanwhile_stops_nobody(
+    warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """SQLite makes and removes files beside a database all the time, and several months run side by side."""
+    prepare_home(warehouse)
+    passing = warehouse.dagster / "index.db-wal"
+    passing.touch()
+    listed = Path.rglob
+
+    def list_then_lose(self: Path, pattern: str) -> list[Path]:
+        found = list(listed(self, pattern))
+        passing.unlink(missing_ok=True)
+        return found
+
+    monkeypatch.setattr(Path, "rglob", list_then_lose)
+    warehouse.dagster.chmod(0o755)
+    prepare_home(warehouse)
+    assert warehouse.dagster.stat().st_mode & 0o077 == 0
