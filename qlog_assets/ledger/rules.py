@@ -6,8 +6,10 @@ Decisions on a folded state; they write nothing. Taking the lock, re-reading and
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
+from fractions import Fraction
 
-from qlog_assets.ledger.budget import Amount, Budget, readable
+from qlog_assets.ledger.budget import Amount, Budget, readable, readable_left
 from qlog_assets.ledger.state import NEXT_STATES, Charge, Dataset, Request, State
 from qlog_assets.ledger.store import LedgerError
 
@@ -79,17 +81,17 @@ def over_budget(state: State, dataset: str, budget: Budget, asked: Amount) -> st
     )
     names = ", ".join(f"{c.release_id} ({in_words(budget, c.amount)})" for c in spenders[:SHOWN_RELEASES])
     more = f" and {len(spenders) - SHOWN_RELEASES} more" if len(spenders) > SHOWN_RELEASES else ""
-    left = in_words(budget, budget.left(total))
+    left = in_words(budget, budget.left(total), readable_left)
     return (
         f"over the budget of {dataset}: {in_words(budget, asked)} asked, {left} left of "
-        f"{in_words(budget, budget.limit)}; spent by {names + more if names else 'no release'}"
+        f"{in_words(budget, budget.limit, readable_left)}; spent by {names + more if names else 'no release'}"
     )
 
 
-def in_words(budget: Budget, amount: Amount) -> str:
-    """The numbers that this budget's accountant adds up."""
-    first = f"epsilon {readable(amount.epsilon)}" if budget.accountant == "basic" else f"rho {readable(amount.rho)}"
-    return f"{first}, delta {readable(amount.delta)}"
+def in_words(budget: Budget, amount: Amount, text: Callable[[Fraction], str] = readable) -> str:
+    """The numbers that this budget's accountant adds up; `text` rounds what is spent up, what is left down."""
+    first = f"epsilon {text(amount.epsilon)}" if budget.accountant == "basic" else f"rho {text(amount.rho)}"
+    return f"{first}, delta {text(amount.delta)}"
 
 
 def dataset_of(state: State, name: str) -> Dataset:

@@ -49,6 +49,8 @@ def double_at_least(value: Fraction) -> float:
 
 
 def _printed(value: Number, digits: int, towards: Callable[[Fraction], int]) -> str:
+    if not math.isfinite(value):
+        return str(float(value))
     number = exact_value(value)
     if number == 0:
         return "0"

@@ -182,16 +182,16 @@ def counting_loss(counts: int, scale: Fraction, delta: Fraction = Fraction(0)) -
 
 
 def factor(loss: PrivacyLoss) -> str:
-    """e^ε in words, such as `a factor of 12.2 (e^2.5)`; beyond what a person can picture only the exponent."""
+    """e^ε in words, such as `a factor of 12.19 (e^2.5)`; beyond what a person can picture only the exponent."""
     exponent = f"e^{at_most(loss.epsilon)}"
     if loss.epsilon >= 20:
         return f"a factor of {exponent}"
-    return f"a factor of {at_most(exp_at_most(loss.epsilon), 3)} ({exponent})"
+    return f"a factor of {at_most(exp_at_most(loss.epsilon))} ({exponent})"
 
 
 def approximate_words(loss: PrivacyLoss) -> str:
     """An (ε, δ) guarantee as a sentence for somebody who does not read formulas."""
     return (
         f"Whether any one user is in the log changes the odds of any published result by at most {factor(loss)}, "
-        f"but for a probability of at most {at_most(loss.delta, 3)}."
+        f"but for a probability of at most {at_most(loss.delta)}."
     )

@@ -81,8 +81,8 @@ def paper(parameters: SessionParameters) -> Guarantee:
             "With thresholds this low a user's own items are printed almost surely: nothing is promised."
             if proven is None
             else f"Any one user's presence changes the odds of what is published by at most {factor(total)}, but for a "
-            f"probability of at most {at_most(total.delta, 3)}; the paper prints e^{at_most(claimed.epsilon)} and "
-            f"{at_most(claimed.delta, 3)}."
+            f"probability of at most {at_most(total.delta)}; the paper prints e^{at_most(claimed.epsilon)} and "
+            f"{at_most(claimed.delta)}."
         ),
         formula=(
             "ε = Δ·(ln α + 1/b);  δ = ½·Δ·e^((Δ-K)/b);  α = max{e^(1/b), 1 + 1/(2e^((K-1)/b) - 1)};  "

@@ -87,7 +87,7 @@ def paper(parameters: ZealousParameters) -> Guarantee:
         paper=PAPER,
         sentence=(
             f"Replacing one user by another changes the odds of what is printed by at most {factor(total)}, but for a "
-            f"probability of at most {at_most(total.delta, 3)}."
+            f"probability of at most {at_most(total.delta)}."
             if total is not None
             else "The thresholds are below what the theorem needs, so nothing is promised."
         ),
