@@ -153,7 +153,9 @@ class ReleaseAudit:
                 f"charged and {charge.state}, but not published: run the release again"
                 + (", or qlog ledger abandon" if charge.state == "reserved" else "")
             )
-            self._draw(charge, verdict)
+            draw = self._draw(charge, verdict)
+            if draw is not None and draw.release.failure is not None:
+                verdict.findings = ["its draw failed after noise was drawn, and its charge stays: withdraw it"]
         else:
             self._published(charge, verdict)
         return verdict
