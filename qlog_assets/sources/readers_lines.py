@@ -39,13 +39,15 @@ LINE_SCHEMA = pa.schema([("line", pa.int64()), ("fault", pa.uint8()), ("text", p
 
 
 class Fault(enum.IntEnum):
-    """Why a line has no text to be split."""
+    """Why a row is rejected before SQL looks into it: its line has no text to be split, or its user is no id."""
 
     NONE = 0
     UNDECODABLE_BYTES = 1
     NUL_BYTE = 2
     UNCLOSED_QUOTE = 3
     OVERLONG_LINE = 4
+    FRACTIONAL_USER = 5
+    INEXACT_USER = 6
 
 
 def _mark_undecodable(error: UnicodeError) -> tuple[str, int]:
