@@ -89,11 +89,13 @@ def study_metadata(facts: dict[str, Any], started: float) -> dict[str, Any]:
     return metadata
 
 
-def to_check_result(result: CheckResult) -> dg.AssetCheckResult:
+def to_check_result(
+    result: CheckResult, severity: dg.AssetCheckSeverity = dg.AssetCheckSeverity.ERROR
+) -> dg.AssetCheckResult:
     """A suite's verdict as Dagster shows it."""
     return dg.AssetCheckResult(
         passed=result.passed,
-        severity=dg.AssetCheckSeverity.ERROR,
+        severity=severity,
         description=result.reason,
         metadata={"suite": result.suite, "expectations evaluated": result.evaluated},
     )

@@ -34,7 +34,7 @@ def literal(text: str) -> str:
 
 
 def named_fields(columns: ColumnMap, positions: dict[str, int], field_count: int) -> str:
-    """Select (line, fault, complete, user_text, query, time, rank_text, url) from lines and, in quoted files, records."""
+    """Select (line, fault, complete, user_text, query, time, rank_text, url) from lines and quoted records."""
     split = f"string_split(text, chr({ord(columns.delimiter)}))"
     fields = f"coalesce(fields, {split})" if columns.quoted else split
     picked = {name: f"parts[{position}]" for name, position in positions.items()}
@@ -68,9 +68,10 @@ def named_parquet(columns: ColumnMap, types: dict[str, pa.DataType]) -> str:
 def classified_rows(named: str, columns: ColumnMap, start: datetime, end: datetime) -> str:
     """Select (line, user, query, time, rank, url, reason); `reason` is null where the row is accepted.
 
-    The user is made canonical here, the same way for every format. The first reason that applies is the one given: what is wrong with the line comes before what is wrong in it. All
-    rows but a few pass the cheap test at the start of the CASE, which asks of texts only how they begin and how long
-    they are; the patterns, which would cost as much as all the rest of parsing, see the few.
+    The user is made canonical here, the same way for every format. The first reason that applies is the one given: what
+    is wrong with the line comes before what is wrong in it. All rows but a few pass the cheap test at the start of the
+    CASE, which asks of texts only how they begin and how long they are; the patterns, which would cost as much as all
+    the rest of parsing, see the few.
     """
     faults = "\n".join(f"WHEN fault = {fault:d} THEN '{fault.name.lower()}'" for fault in Fault if fault)
     blank = f"'{WHITESPACE_CLASS}*'"
@@ -98,7 +99,7 @@ def classified_rows(named: str, columns: ColumnMap, start: datetime, end: dateti
 
 
 def _with_canonical_user(named: str) -> str:
-    """The named columns with `user`, canonical, and `against_user`, the reason to reject it. Plain texts need one test."""
+    """The named columns with `user`, canonical, and `against_user`, the reason to reject it."""
     return f"""
         SELECT *, CASE WHEN plain THEN NULL ELSE {reason_against_sql('"user"')} END AS against_user
         FROM (SELECT *, CASE WHEN plain THEN user_text ELSE {canonical_user_sql("user_text")} END AS "user"
