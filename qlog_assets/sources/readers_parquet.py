@@ -7,6 +7,7 @@ are texts from here on, numbers too.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -48,9 +49,12 @@ NUMBER_TYPES = (
 
 
 def is_parquet(path: Path) -> bool:
+    """Whether a file begins and ends as Parquet does. The beginning alone may be what the first person typed."""
     try:
         with path.open("rb") as stream:
-            return stream.read(len(PARQUET_MAGIC)) == PARQUET_MAGIC
+            begins = stream.read(len(PARQUET_MAGIC)) == PARQUET_MAGIC
+            stream.seek(-len(PARQUET_MAGIC), os.SEEK_END)
+            return begins and stream.read() == PARQUET_MAGIC
     except OSError:
         return False
 
