@@ -5,9 +5,13 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Callable
+from datetime import datetime
+from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from support.door import MARCH, warehouse_at
 from support.instances import make_home
@@ -312,3 +316,36 @@ def test_a_landing_file_that_was_replaced_is_another_batch(warehouse: Warehouse)
     path.write_text("two\n")
     os.utime(path, ns=(times.st_atime_ns, times.st_mtime_ns))
     assert batch_of(path, "aol").checksum == file_checksum(path) != first.checksum
+
+
+# One person in files of several kinds ---------------------------------------------------------------------------------
+
+
+def test_sixty_people_whose_ids_are_written_in_five_ways_are_sixty_users(
+    warehouse: Warehouse, policy: Policy, tmp_path: Path
+) -> None:
+    """Each kind of file wrote its own ids once: sixty people were released as 117, and each had twice the ε."""
+    people, when = range(1, 61), datetime(2006, 3, 1, 10)
+    columns = tmp_path / "columns.toml"
+    columns.write_text('user = "user"\nquery = "query"\ntime = "time"\ndelimiter = ","\n', encoding="utf-8")
+    for name, users in {
+        "whole.parquet": pa.array(people),
+        "float.parquet": pa.array([*map(float, people), float("nan")]),
+        "decimal.parquet": pa.array([Decimal(f"{each}.00") for each in people]),
+    }.items():
+        rows = len(users)
+        pq.write_table(pa.table({"user": users, "query": ["tea"] * rows, "time": [when] * rows}), tmp_path / name)
+    text = "".join(f"{each}.0,tea,{when}\n\u00a0{each}\u3000,cake,{when}\n" for each in people)
+    (tmp_path / "float.csv").write_text(f"user,query,time\nnan,tea,{when}\n{text}", encoding="utf-8")
+    (tmp_path / "aol.txt").write_text("".join(f" {each} \ttea\t{when}\t\t\n" for each in people), encoding="utf-8")
+    tables = [tmp_path / name for name in ("whole.parquet", "float.parquet", "decimal.parquet", "float.csv")]
+    landed = [(path, "table") for path in land(warehouse, tables, "table", columns)]
+    landed += [(path, "aol") for path in land(warehouse, [tmp_path / "aol.txt"], "aol")]
+    with Engine.open(warehouse) as engine:
+        for path, format in landed:
+            ingest_batch(warehouse, engine, batch_of(path, format), policy.admission)
+        raw, _ = assemble_raw_log(warehouse, MARCH)
+        engine.view("raw_log", raw.files("log"))
+        users = engine.connection.execute('SELECT "user", count(*) FROM raw_log GROUP BY ALL').fetchall()
+        assert inspect_user_ids(engine, raw).passed
+    assert sorted(users, key=lambda row: int(row[0])) == [(str(each), 6) for each in people]
