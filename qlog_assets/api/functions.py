@@ -41,6 +41,8 @@ class Ingested:
     months: dict[str, int]
     """Accepted rows by month."""
     already_ingested: list[str]
+    warnings: list[str]
+    """Files of which more rows were rejected than the policy expects; their other rows are used all the same."""
 
 
 @dataclass(frozen=True)

@@ -23,6 +23,7 @@ from qlog_assets.pipeline.batches import (
     is_ingested,
     months_of,
     readable_batches,
+    warn_of_rejected,
 )
 from qlog_assets.pipeline.landing import Batch, batch_of, land
 from qlog_assets.policy import Policy, qualify_names, read_none
@@ -66,11 +67,12 @@ def ingest_files(
         "rejected": Counter(),
         "months": Counter(),
         "already_ingested": [],
+        "warnings": [],
     }
     landed = land(warehouse, paths, format, columns)
     with closing(batches_ahead(warehouse, landed, format)) as batches:
         for path, batch in zip(landed, batches, strict=True):
-            if is_ingested(known, batch, policy.admission):
+            if is_ingested(warehouse, known, batch, policy.admission):
                 answer["already_ingested"].append(path.name)
                 continue
             tell(f"reading {path.name}")
@@ -82,6 +84,8 @@ def ingest_files(
             answer["accepted"] += facts["accepted"]
             with Engine.open(warehouse) as engine:
                 answer["rejected"].update(count_reasons(engine, partition))
+                warning = warn_of_rejected(warehouse, engine, partition, policy.admission.max_rejected_share)
+            answer["warnings"] += [warning] if warning else []
             answer["months"].update({month: partition.rows(month) for month in months_of(partition)})
     return answer | {key: dict(sorted(answer[key].items())) for key in ("rejected", "months")}
 

@@ -205,7 +205,10 @@ def _run_quietly(warehouse: Warehouse, work: JobRun) -> str | None:
 
 @contextmanager
 def listening(tell: Tell, bar: Bar | None = None) -> Iterator[list[str]]:
-    """Pass the names of steps that start to `tell` and how far a study is to `bar`; collect why checks fail."""
+    """Pass the names of steps that start to `tell` and how far a study is to `bar`; collect why checks fail that stop a
+    run. One that only warns stops nothing, and the UI shows it."""
+    import dagster as dg
+
     from qlog_assets.orchestration.jobs import EVENTS_LOGGER
     from qlog_assets.orchestration.study_assets import PROGRESS
 
@@ -226,6 +229,8 @@ def listening(tell: Tell, bar: Bar | None = None) -> Iterator[list[str]]:
                 tell(str(event.step_key))
             elif event.event_type_value == "ASSET_CHECK_EVALUATION" and not event.event_specific_data.passed:
                 facts = event.event_specific_data
+                if facts.severity == dg.AssetCheckSeverity.WARN:
+                    return
                 failed.append(f"{facts.asset_key.to_user_string()} {facts.check_name}: {facts.description}")
 
     listener, logger = Listener(), logging.getLogger(EVENTS_LOGGER)

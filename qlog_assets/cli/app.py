@@ -97,6 +97,8 @@ def ingest_lines(facts: dict[str, Any]) -> None:
         reasons = ", ".join(f"{reason} {count:,}" for reason, count in facts["rejected"].items()) or "none"
         console.print(f"{facts['read']:,} rows read, {facts['accepted']:,} accepted; rejected: {reasons}")
         console.print("months: " + ", ".join(f"{month} ({rows:,})" for month, rows in facts["months"].items()))
+    for warning in facts["warnings"]:
+        console.print(f"warning: {warning}")
 
 
 @app.command()

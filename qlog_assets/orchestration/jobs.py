@@ -112,7 +112,7 @@ def landing_sensor() -> dg.SensorDefinition:
                 context.log.warning(str(error))
                 continue
             now[place]["settled"] = True
-            if not is_ingested(known, batch, admission):
+            if not is_ingested(home, known, batch, admission):
                 keys.append(batch.key)
         return dg.SensorResult(
             run_requests=[dg.RunRequest(run_key=key, partition_key=key) for key in keys],

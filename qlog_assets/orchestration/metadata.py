@@ -97,11 +97,13 @@ def warning_metadata(facts: dict[str, Any]) -> dict[str, Any]:
     return {} if facts["warning"] is None else {"warning": facts["warning"]}
 
 
-def to_check_result(result: CheckResult) -> dg.AssetCheckResult:
+def to_check_result(
+    result: CheckResult, severity: dg.AssetCheckSeverity = dg.AssetCheckSeverity.ERROR
+) -> dg.AssetCheckResult:
     """A suite's verdict as Dagster shows it."""
     return dg.AssetCheckResult(
         passed=result.passed,
-        severity=dg.AssetCheckSeverity.ERROR,
+        severity=severity,
         description=result.reason,
         metadata={"suite": result.suite, "expectations evaluated": result.evaluated},
     )

@@ -1,21 +1,21 @@
 """Batches: one landing file read once, every row accepted by month or rejected for a reason.
 
-Reading a file's rows is `sources/readers`; this module only decides what is read, once, and what of it may be used.
+Reading a file's rows is `sources/readers`; this module only decides what is read, once, and what is said about it.
 """
 
 from __future__ import annotations
 
 import contextlib
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pydantic import Field
 
 from qlog_assets.checks.suites import CheckResult, run_suite
-from qlog_assets.errors import QlogError
+from qlog_assets.ledger import Ledger
 from qlog_assets.months import Month
 from qlog_assets.pipeline.landing import Batch, landed_files, landing_checksum
 from qlog_assets.privacy.parameters import Parameters, Share
@@ -26,10 +26,15 @@ from qlog_assets.storage.partition import Partition, TableFacts, WarehouseError,
 from qlog_assets.storage.private_files import remove_whole
 from qlog_assets.storage.warehouse import Warehouse
 
+if TYPE_CHECKING:
+    import pandas
+
 LANDING_BATCH = "landing_batch"
 EARLIER_NAME = "rejected_log"
 """What the same partitions were called up to version 0.1: warehouses of that time keep them."""
-READER_VERSION = "2"
+READER_VERSION = "3"
+"""Raised when a file would be read into other rows. What an earlier reader read stays as it is, see `is_ingested`."""
+REASONS_SHOWN = 5
 REJECTED = "rejected"
 """The table of rejected rows; every other table of a batch is named for the month of its accepted rows."""
 
@@ -38,13 +43,14 @@ class IngestPolicy(Parameters):
     """What a landing file must be like."""
 
     max_rejected_share: Share = Field(Fraction(1, 5), validate_default=True)
-    """A file with more of its rows rejected fails a blocking check, and its months are refused; rows outside the
-    policy's months do not count. Real logs reach 12 % (Excite: empty queries)."""
+    """A file with more of its rows rejected is warned about and used all the same: whether a month is released may not
+    hang on one user's bad row. Rows outside the policy's months do not count. Real logs reach 12 % (Excite: empty
+    queries)."""
 
 
 @dataclass(frozen=True)
 class Admission:
-    """What the policy lets in: rows of these months, and files with no more bad rows than this."""
+    """What the policy lets in: rows of these months. A file with more bad rows than this share is warned about."""
 
     months: MonthRange
     max_rejected_share: Fraction
@@ -60,17 +66,27 @@ def describe_reading(batch: Batch, admission: Admission) -> dict[str, Any]:
     }
 
 
-def is_ingested(known: Sequence[Partition], batch: Batch, admission: Admission) -> bool:
-    """Whether a file's rows are in already: this very content, under whatever name, all of it, read in this very way
-    and fit to be used."""
+def is_ingested(warehouse: Warehouse, known: Sequence[Partition], batch: Batch, admission: Admission) -> bool:
+    """Whether a file's rows are in already: this very content, under whatever name, all of it, read in this very way.
+
+    What an earlier reader made of the file counts as long as a month of it was ever charged for: what was released
+    keeps its inputs, and would be refused if they changed. Otherwise the file is read again, by today's rules. For the
+    months in between, in one file with a released one, `inspect_user_ids` warns where it matters; the operator reads
+    the file again by materializing its landing_batch.
+    """
     return any(
         part.provenance.upstream["landing"] == batch.checksum
         and part.provenance.parameters == describe_reading(batch, admission)
         and is_complete(part)
-        and within_share(part, admission)
         and is_intact(part.path)
+        and (part.provenance.code_version == READER_VERSION or bool(months_of(part) & charged_months(warehouse)))
         for part in known
     )
+
+
+def charged_months(warehouse: Warehouse) -> set[str]:
+    """The months of which anything was ever drawn or asked for, whatever became of it."""
+    return {charge.month for charge in Ledger.open(warehouse.ledger_url).charges()}
 
 
 def ingest_batch(
@@ -145,13 +161,13 @@ def is_complete(partition: Partition) -> bool:
     return numbers["accepted"] + numbers["rejected"] == numbers["read"]
 
 
-def within_share(partition: Partition, admission: Admission) -> bool:
-    """Whether few enough rows of a batch are bad for the rest to be used. A row of a month that the policy does not
-    take in is a good row, though it is rejected."""
+def rejected_share(partition: Partition) -> Fraction:
+    """The share of a batch's rows that are bad. A row of a month that the policy does not take in is a good row, though
+    it is rejected."""
     numbers = batch_counts(partition)
     # A batch of the first reader did not count them apart: all its rejected rows are then taken for bad ones.
     bad = numbers["rejected"] - partition.provenance.measured.get("outside", 0)
-    return Fraction(bad, max(numbers["read"], 1)) <= admission.max_rejected_share
+    return Fraction(bad, max(numbers["read"], 1))
 
 
 def batches_holding(warehouse: Warehouse, month: Month) -> list[Partition]:
@@ -159,30 +175,48 @@ def batches_holding(warehouse: Warehouse, month: Month) -> list[Partition]:
     return [batch for batch in batches(warehouse) if month in batch.provenance.tables]
 
 
-def is_usable(warehouse: Warehouse, month: Month, admission: Admission) -> bool:
-    """Whether raw_log of a month can be assembled, or is refused because of a batch that is over the share."""
-    return all(within_share(batch, admission) for batch in batches_holding(warehouse, month))
+def inspect_batch(engine: Engine, partition: Partition) -> CheckResult:
+    """Whether every row of a batch is accounted for: accepted, or rejected for a plain reason."""
+    return run_suite("log/landing_batch", {"counts": _batch_frame(engine, partition)})
 
 
-def over_share(warehouse: Warehouse, batch: Partition, admission: Admission) -> QlogError:
-    """The refusal of a batch: what is wrong with it and the two ways on. Nobody but the operator leaves rows out."""
-    checksum = batch.provenance.upstream["landing"]
+def inspect_rejected(
+    warehouse: Warehouse, engine: Engine, partition: Partition, max_rejected_share: Fraction
+) -> CheckResult:
+    """Whether no more rows of a batch were rejected than the policy expects. Nothing may stop where it fails."""
+    limits = {"max_rejected_share": float(max_rejected_share)}
+    result = run_suite("log/rejected_rows", {"counts": _batch_frame(engine, partition)}, parameters=limits)
+    warning = warn_of_rejected(warehouse, engine, partition, max_rejected_share)
+    return replace(result, passed=result.passed and warning is None, reason=warning or result.reason)
+
+
+def warn_of_rejected(
+    warehouse: Warehouse, engine: Engine, partition: Partition, max_rejected_share: Fraction
+) -> str | None:
+    """What the operator should know of a file before a month of it is released, if too much of it was rejected.
+
+    Private, and only a warning: a refusal here would tell everybody on which side of the limit one user's row is.
+    """
+    share = rejected_share(partition)
+    if share <= max_rejected_share:
+        return None
+    checksum = partition.provenance.upstream["landing"]
     landed = [path for path, _ in landed_files(warehouse) if landing_checksum(path) == checksum]
-    places = [str(path.relative_to(warehouse.home)) for path in (*landed, batch.path.parent)]
-    limit = f"ingest.max_rejected_share = {float(admission.max_rejected_share):g}"
-    return QlogError(
-        f"{', '.join(path.name for path in landed) or batch.provenance.month}: more of its rows were rejected than "
-        f"{limit} allows: raise that limit, or delete {' and '.join(places)} and ingest a corrected file"
+    places = [str(path.relative_to(warehouse.home)) for path in (*landed, partition.path.parent)]
+    reasons = sorted(count_reasons(engine, partition).items(), key=lambda item: (-item[1], item[0]))
+    counted = ", ".join(f"{reason} {count:,}" for reason, count in reasons[:REASONS_SHOWN])
+    return (
+        f"{', '.join(path.name for path in landed) or partition.provenance.month}: {float(100 * share):.3g} % of its "
+        f"{batch_counts(partition)['read']:,} rows were rejected ({counted}), more than ingest.max_rejected_share = "
+        f"{float(max_rejected_share):g}: its other rows are used all the same; if it is not the log it should be, "
+        f"delete {' and '.join(places)} before a month of it is released, and ingest a corrected file"
     )
 
 
-def inspect_batch(engine: Engine, partition: Partition, max_rejected_share: Fraction) -> CheckResult:
-    """Whether every row of a batch is accounted for, and not too many of them were rejected."""
+def _batch_frame(engine: Engine, partition: Partition) -> pandas.DataFrame:
     engine.view("rejected_rows", partition.files(REJECTED))
     rows = batch_counts(partition)
-    counts = engine.frame("log/check_landing_batch", rows_read=rows["read"], rows_accepted=rows["accepted"])
-    limits = {"max_rejected_share": float(max_rejected_share)}
-    return run_suite("log/landing_batch", {"counts": counts}, parameters=limits)
+    return engine.frame("log/check_landing_batch", rows_read=rows["read"], rows_accepted=rows["accepted"])
 
 
 def count_reasons(engine: Engine, partition: Partition) -> dict[str, int]:

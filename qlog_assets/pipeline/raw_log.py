@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 from qlog_assets.checks.suites import CheckResult, run_suite
 from qlog_assets.errors import QlogError
 from qlog_assets.months import Month
-from qlog_assets.pipeline.batches import Admission, batches_holding, over_share, within_share
+from qlog_assets.pipeline.batches import batches_holding
+from qlog_assets.sources.user_ids import canonical_user_sql, is_plain_sql, reason_against_sql
 from qlog_assets.storage.engine import Engine
 from qlog_assets.storage.partition import Partition, TableFacts, describe
 from qlog_assets.storage.private_files import link_or_copy
@@ -16,18 +18,13 @@ from qlog_assets.storage.warehouse import Warehouse
 RAW_LOG_VERSION = "1"
 
 
-def assemble_raw_log(
-    warehouse: Warehouse, month: Month, admission: Admission, run_id: str | None = None
-) -> tuple[Partition, bool]:
+def assemble_raw_log(warehouse: Warehouse, month: Month, run_id: str | None = None) -> tuple[Partition, bool]:
     """raw_log of a month: the accepted rows of every batch that has any. Files are linked, not written again.
 
-    A batch over the share of rejected rows is an error, never passed over: which rows of the others are used may not
-    hang on one user's bad row.
+    However many rows of a batch were rejected: which rows of the others are used may not hang on one user's bad row.
     """
     contents: dict[str, Partition] = {}
     for batch in batches_holding(warehouse, month):
-        if not within_share(batch, admission):
-            raise over_share(warehouse, batch, admission)
         # A copy of a file under another name holds the same searches, not further ones.
         contents.setdefault(batch.provenance.upstream["landing"], batch)
     parts = list(contents.values())
@@ -61,3 +58,25 @@ def inspect_raw_log(engine: Engine, partition: Partition) -> CheckResult:
     engine.view("raw_log", partition.files("log"))
     counts = engine.frame("log/check_raw_log", month_start=month.start, month_end=month.end)
     return run_suite("log/raw_log", {"counts": counts})
+
+
+def inspect_user_ids(engine: Engine, partition: Partition) -> CheckResult:
+    """Whether every user id is in the one form that the reader gives it. Nothing may stop where it fails."""
+    engine.view("raw_log", partition.files("log"))
+    counts = engine.connection.execute(
+        f"""SELECT count(*) FILTER (WHERE id <> "user" OR {reason_against_sql("id")} IS NOT NULL)
+                   AS rows_with_another_id
+            FROM (SELECT "user", {canonical_user_sql('"user"')} AS id
+                  FROM raw_log WHERE NOT {is_plain_sql('"user"')})"""
+    ).df()
+    result = run_suite("log/user_ids", {"counts": counts})
+    if result.passed:
+        return result
+    batches = ", ".join(sorted(name.partition(":")[2] for name in partition.provenance.upstream))
+    return replace(
+        result,
+        reason=f"{int(counts['rows_with_another_id'][0]):,} rows of {partition.provenance.month} have a user id that "
+        "the reader of this version writes otherwise or rejects, so one person may have two: an earlier version read "
+        f"them; to have their files read again, materialize landing_batch for {batches}; a month that was released is "
+        "then refused without --again if its rows change",
+    )

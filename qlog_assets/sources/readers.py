@@ -118,12 +118,18 @@ def read_batch(
         rows = _Rows(log.batches(), log.schema, named_parquet(columns, log.types), ROUND_ROWS // BATCH_ROWS)
     else:
         log = LandingFile(source.path, columns.encoding)
-        rows = _delimited_rows(log, columns)
+        try:
+            rows = _delimited_rows(log, columns)
+        except QlogError:
+            log.refuse_no_text()
+            raise
     try:
         with quoting_no_value(f"{source.path.name}: cannot be read", "write it anew as text or with plain types"):
             facts = _sort_out(
                 connection, rows, source, months, out, after_round=lambda: progress and progress(log.position, log.size)
             )
+        if facts.accepted == 0 and isinstance(log, LandingFile):
+            log.refuse_no_text()
     finally:
         log.close()
     if facts.accepted + sum(facts.rejected.values()) != facts.read:

@@ -26,12 +26,15 @@ LONGEST_LINE = 1 << 20
 """Bytes. No record of a search is longer: such a line is cut while reading, so memory stays bounded, and rejected."""
 
 GZIP_MAGIC = b"\x1f\x8b"
+COMPRESSED = "is compressed with {}: decompress it, or compress it with gzip"
 OTHER_MAGIC = {
-    b"PK\x03\x04": "zip",
-    b"BZh": "bzip2",
-    b"\xfd7zXZ\x00": "xz",
-    b"\x28\xb5\x2f\xfd": "zstd",
+    b"PK\x03\x04": COMPRESSED.format("zip"),
+    b"BZh": COMPRESSED.format("bzip2"),
+    b"\xfd7zXZ\x00": COMPRESSED.format("xz"),
+    b"\x28\xb5\x2f\xfd": COMPRESSED.format("zstd"),
+    b"PAR1": "is not a readable Parquet file, or not given as one: fetch it again, or use the format table",
 }
+"""How files begin that are no lines of text, and what is said of them."""
 BYTE_ORDER_MARK = codecs.BOM_UTF8
 UNDECODABLE_MARK = "\udc80"
 
@@ -39,13 +42,15 @@ LINE_SCHEMA = pa.schema([("line", pa.int64()), ("fault", pa.uint8()), ("text", p
 
 
 class Fault(enum.IntEnum):
-    """Why a line has no text to be split."""
+    """Why a row is rejected before SQL looks into it: its line has no text to be split, or its user is no id."""
 
     NONE = 0
     UNDECODABLE_BYTES = 1
     NUL_BYTE = 2
     UNCLOSED_QUOTE = 3
     OVERLONG_LINE = 4
+    FRACTIONAL_USER = 5
+    INEXACT_USER = 6
 
 
 def _mark_undecodable(error: UnicodeError) -> tuple[str, int]:
@@ -73,16 +78,19 @@ class LandingFile:
             raise QlogError(f"{path}: no such file: put the log there, or name the right path") from None
         except OSError as error:
             raise QlogError(f"{path}: cannot be read ({error.strerror}): name a file that you may read") from None
-        for start, kind in OTHER_MAGIC.items():
-            if magic.startswith(start):
-                self._raw.close()
-                raise QlogError(f"{self.name}: is compressed with {kind}: decompress it, or compress it with gzip")
+        self._no_text = next((said for start, said in OTHER_MAGIC.items() if magic.startswith(start)), None)
         self._stream = gzip.GzipFile(fileobj=self._raw) if magic.startswith(GZIP_MAGIC) else self._raw
 
     @property
     def position(self) -> int:
         """Bytes of the file consumed so far, as it lies on disk."""
         return self._raw.tell()
+
+    def refuse_no_text(self) -> None:
+        """Raise if the file begins like one that holds no lines of text. To be asked where no row can be used: `BZh`
+        may also be what the first person typed, and one person's row may not cost the others theirs."""
+        if self._no_text is not None:
+            raise QlogError(f"{self.name}: {self._no_text}") from None
 
     def close(self) -> None:
         self._stream.close()

@@ -1,11 +1,13 @@
 """From a Parquet file to Arrow batches of numbered rows, with the columns a column map names and no others.
 
 What the values mean is decided in SQL (`readers.py`), as for delimited files. Here they are put into types of which SQL
-can read any value: a time that no timestamp can hold becomes a null, which costs its own row and not the file.
+can read any value: a time that no timestamp can hold becomes a null, which costs its own row and not the file. Users
+are texts from here on, numbers too.
 """
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -16,6 +18,7 @@ import pyarrow.parquet as pq
 from qlog_assets.errors import QlogError
 from qlog_assets.sources.column_map import Column, ColumnMap
 from qlog_assets.sources.readers_lines import Fault
+from qlog_assets.sources.readers_parquet_users import holds_users, user_texts
 
 PARQUET_MAGIC = b"PAR1"
 BATCH_ROWS = 1 << 19
@@ -46,9 +49,12 @@ NUMBER_TYPES = (
 
 
 def is_parquet(path: Path) -> bool:
+    """Whether a file begins and ends as Parquet does. The beginning alone may be what the first person typed."""
     try:
         with path.open("rb") as stream:
-            return stream.read(len(PARQUET_MAGIC)) == PARQUET_MAGIC
+            begins = stream.read(len(PARQUET_MAGIC)) == PARQUET_MAGIC
+            stream.seek(-len(PARQUET_MAGIC), os.SEEK_END)
+            return begins and stream.read() == PARQUET_MAGIC
     except OSError:
         return False
 
@@ -66,11 +72,9 @@ class ParquetLog:
         self.position = 0
         schema = self._file.schema_arrow
         self._sources = {meaning: self._column_name(column, schema) for meaning, column in columns.columns.items()}
-        self.types = {
-            meaning: _plain_type(schema.field(name).type, meaning == "time") for meaning, name in self._sources.items()
-        }
+        self.types = {meaning: _plain_type(schema.field(name).type, meaning) for meaning, name in self._sources.items()}
         for meaning, kind in self.types.items():
-            if not (_is_plain(kind) or (meaning == "time" and pa.types.is_timestamp(kind))):
+            if not _is_readable(kind, meaning):
                 raise QlogError(
                     f"{self.name}: the {meaning} column is of type {_type_name(kind)}: map a column of plain values"
                 )
@@ -97,7 +101,9 @@ class ParquetLog:
             column = batch.column(name)
             if pa.types.is_dictionary(column.type):
                 column = column.dictionary_decode()
-            if pa.types.is_string(self.types[meaning]):
+            if meaning == "user" and holds_users(column.type):
+                column = user_texts(column, faults)
+            elif pa.types.is_string(self.types[meaning]):
                 column, bad = _valid_text(column)
                 faults[bad] = Fault.UNDECODABLE_BYTES
             if pa.types.is_timestamp(self.types[meaning]):
@@ -122,11 +128,13 @@ class ParquetLog:
         return QlogError(f"{self.name}: is not a readable Parquet file: fetch it again, or write it anew")
 
 
-def _plain_type(kind: pa.DataType, is_time: bool) -> pa.DataType:
-    """The type a column is handed over in: dictionaries by their values, text or bytes as string, times in one unit."""
+def _plain_type(kind: pa.DataType, meaning: str) -> pa.DataType:
+    """The type a column is handed over in: dictionaries by their values, text, bytes and users as string, times in one
+    unit."""
+    is_time = meaning == "time"
     if pa.types.is_dictionary(kind):
         kind = kind.value_type
-    if any(test(kind) for test in TEXT_TYPES):
+    if any(test(kind) for test in TEXT_TYPES) or (meaning == "user" and holds_users(kind)):
         return pa.string()
     if is_time and pa.types.is_timestamp(kind):
         return pa.timestamp("us", "UTC" if kind.tz else None)
@@ -135,8 +143,12 @@ def _plain_type(kind: pa.DataType, is_time: bool) -> pa.DataType:
     return kind
 
 
-def _is_plain(kind: pa.DataType) -> bool:
-    """Whether any value of a type can be written as text: what DuckDB does with numbers that are users or ranks."""
+def _is_readable(kind: pa.DataType, meaning: str) -> bool:
+    """Whether SQL can read any value of a type as what the column means."""
+    if meaning == "user":
+        return pa.types.is_string(kind)
+    if meaning == "time" and pa.types.is_timestamp(kind):
+        return True
     return any(test(kind) for test in (pa.types.is_string, *NUMBER_TYPES))
 
 

@@ -13,6 +13,7 @@ import pyarrow as pa
 from qlog_assets.sources.column_map import ColumnMap
 from qlog_assets.sources.normalise import WHITESPACE_CLASS
 from qlog_assets.sources.readers_lines import Fault
+from qlog_assets.sources.user_ids import canonical_user_sql, is_plain_sql, reason_against_sql
 
 LONGEST_QUERY = 4096
 """Characters. Search boxes take less; what is longer is a pasted document or a broken line."""
@@ -33,14 +34,14 @@ def literal(text: str) -> str:
 
 
 def named_fields(columns: ColumnMap, positions: dict[str, int], field_count: int) -> str:
-    """Select (line, fault, complete, user, query, time, rank_text, url) from lines and, in quoted files, records."""
+    """Select (line, fault, complete, user_text, query, time, rank_text, url) from lines and quoted records."""
     split = f"string_split(text, chr({ord(columns.delimiter)}))"
     fields = f"coalesce(fields, {split})" if columns.quoted else split
     picked = {name: f"parts[{position}]" for name, position in positions.items()}
     # A line ends with one delimiter too many (see line_batch), so it has one part more than fields.
     return f"""
         SELECT line, fault, len(parts) = {field_count + 1} AS complete,
-               {_stripped(picked["user"])} AS "user", {picked["query"]} AS query,
+               {picked["user"]} AS user_text, {picked["query"]} AS query,
                {_time_from_text(picked["time"], columns.time_format)} AS "time",
                {picked.get("rank", "CAST(NULL AS VARCHAR)")} AS rank_text,
                {picked.get("url", "CAST(NULL AS VARCHAR)")} AS url
@@ -59,7 +60,7 @@ def named_parquet(columns: ColumnMap, types: dict[str, pa.DataType]) -> str:
     return f"""
         SELECT line, CASE WHEN fault <> 0 THEN fault WHEN contains(concat("user", query, {url}), chr(0))
                           THEN {Fault.NUL_BYTE:d} ELSE 0 END AS fault,
-               true AS complete, {_stripped('CAST("user" AS VARCHAR)')} AS "user", CAST(query AS VARCHAR) AS query,
+               true AS complete, "user" AS user_text, CAST(query AS VARCHAR) AS query,
                {time} AS "time", {rank} AS rank_text, {url} AS url
         FROM ingest_batch"""
 
@@ -67,9 +68,10 @@ def named_parquet(columns: ColumnMap, types: dict[str, pa.DataType]) -> str:
 def classified_rows(named: str, columns: ColumnMap, start: datetime, end: datetime) -> str:
     """Select (line, user, query, time, rank, url, reason); `reason` is null where the row is accepted.
 
-    The first reason that applies is the one given: what is wrong with the line comes before what is wrong in it. All
-    rows but a few pass the cheap test at the start of the CASE, which asks of texts only how they begin and how long
-    they are; the patterns, which would cost as much as all the rest of parsing, see the few.
+    The user is made canonical here, the same way for every format. The first reason that applies is the one given: what
+    is wrong with the line comes before what is wrong in it. All rows but a few pass the cheap test at the start of the
+    CASE, which asks of texts only how they begin and how long they are; the patterns, which would cost as much as all
+    the rest of parsing, see the few.
     """
     faults = "\n".join(f"WHEN fault = {fault:d} THEN '{fault.name.lower()}'" for fault in Fault if fault)
     blank = f"'{WHITESPACE_CLASS}*'"
@@ -80,30 +82,33 @@ def classified_rows(named: str, columns: ColumnMap, start: datetime, end: dateti
     inside = f"""("time" >= TIMESTAMP '{start}' AND "time" < TIMESTAMP '{end}')"""
     return rf"""
         SELECT line, "user", query, "time", try_cast(nullif(rank_text, '') AS INTEGER) AS rank, nullif(url, '') AS url,
-               CASE WHEN fault = 0 AND complete AND {_starts_printable('"user"')} AND {plain_query}
+               CASE WHEN fault = 0 AND complete AND against_user IS NULL AND {plain_query}
                          AND strlen(query) <= {LONGEST_QUERY} AND {inside}
                          AND coalesce(rank_text = '' OR (strlen(rank_text) = 1 AND rank_text BETWEEN '0' AND '9'), true)
                     THEN NULL
                     {faults}
                     WHEN NOT complete THEN 'wrong_field_count'
-                    WHEN "user" IS NULL OR regexp_full_match("user", {blank}) THEN 'empty_user'
+                    WHEN against_user IS NOT NULL THEN against_user
                     WHEN query IS NULL OR regexp_full_match(query, {blank}) OR {not_queries} THEN 'empty_query'
                     WHEN length(query) > {LONGEST_QUERY} THEN 'overlong_query'
                     WHEN "time" IS NULL OR NOT isfinite("time") THEN 'bad_time'
                     WHEN NOT regexp_full_match(rank_text, ' *([0-9]{{1,9}}(\.0*)?)? *') THEN 'bad_rank'
                     WHEN NOT {inside} THEN '{OUTSIDE_POLICY}'
                END AS reason
-        FROM ({named})"""
+        FROM ({_with_canonical_user(named)})"""
+
+
+def _with_canonical_user(named: str) -> str:
+    """The named columns with `user`, canonical, and `against_user`, the reason to reject it."""
+    return f"""
+        SELECT *, CASE WHEN plain THEN NULL ELSE {reason_against_sql('"user"')} END AS against_user
+        FROM (SELECT *, CASE WHEN plain THEN user_text ELSE {canonical_user_sql("user_text")} END AS "user"
+              FROM (SELECT *, {is_plain_sql("user_text")} AS plain FROM ({named})))"""
 
 
 def _starts_printable(text: str) -> str:
     """True for texts that start with a printing ASCII character and so are surely not blank: two comparisons."""
     return f"({text} >= '!' AND {text} < chr(127))"
-
-
-def _stripped(text: str) -> str:
-    """The text without spaces around it. Trimming costs seven times the test whether there is anything to trim."""
-    return f"CASE WHEN starts_with({text}, ' ') OR suffix({text}, ' ') THEN trim({text}) ELSE {text} END"
 
 
 def _time_from_text(text: str, time_format: str) -> str:

@@ -40,7 +40,7 @@ def capped_months(warehouse: Warehouse, engine: Engine, log: Path) -> dict[Month
     chain = Stages(warehouse, engine)
     capped = {}
     for month in MONTHS:
-        cleaned, _ = chain.clean(month, assemble_raw_log(warehouse, month, POLICY.admission)[0])
+        cleaned, _ = chain.clean(month, assemble_raw_log(warehouse, month)[0])
         capped[month], _ = chain.cap(month, cleaned, POLICY.section("safelog"))
     return capped
 

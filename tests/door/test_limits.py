@@ -31,7 +31,7 @@ EVERY = pytest.mark.parametrize("mechanism", releasable(), ids=lambda each: each
 def make_month(home: Path, mechanism: Mechanism) -> None:
     """The mechanism's stages of March, as its release job makes them."""
     warehouse, policy = warehouse_at(home), Policy.load(home / "policy.toml")
-    raw, _ = assemble_raw_log(warehouse, MARCH, policy.admission)
+    raw, _ = assemble_raw_log(warehouse, MARCH)
     with Engine.open(warehouse) as engine:
         work = Work(warehouse, engine, MARCH, policy.section(mechanism.name), policy.lists)
         make_stages((CLEANED_LOG, *mechanism.stages), work, {"raw_log": raw})

@@ -275,6 +275,15 @@ def test_a_file_that_cannot_be_read_is_an_error_without_its_content(
     assert "jane" not in str(raised.value) and "4111" not in str(raised.value)
 
 
+@pytest.mark.parametrize("typed", ["BZh91AY&SY", "PK\x03\x04", "PAR1"])
+def test_what_the_first_person_typed_does_not_make_a_log_another_kind_of_file(
+    read: Callable[..., Any], typed: str
+) -> None:
+    columns = ColumnMap(query=1, user=2, time=3, header=False, field_count=3)
+    result = read(f"{typed}\t1\t2006-03-01\ntea\t2\t2006-03-01\n", "table", columns)
+    assert [row[:2] for row in result.accepted] == [("1", typed), ("2", "tea")]
+
+
 def test_a_fault_of_the_engine_is_told_by_its_kind_alone(tmp_path: Path) -> None:
     """DuckDB's messages quote the value they stumble over."""
     path = tmp_path / "log.txt"

@@ -18,7 +18,7 @@ def build_chain(home: Path, month: Month = MARCH, **changes: object) -> None:
     """Materialize a month's private partitions, as the assets do; `changes` are Safelog parameters."""
     warehouse, policy = warehouse_at(home), Policy.load(home / "policy.toml")
     policy = policy.with_changes(safelog=policy.section("safelog").with_changes(**changes))
-    raw, _ = assemble_raw_log(warehouse, month, policy.admission)
+    raw, _ = assemble_raw_log(warehouse, month)
     with Engine.open(warehouse) as engine:
         stages = Stages(warehouse, engine)
         cleaned, _ = stages.clean(month, raw)
