@@ -41,9 +41,9 @@ def warehouse_at(home: Path) -> Warehouse:
 
 
 def door_at(home: Path, settings: Mapping[str, str] | None = None, **ledger_options: Any) -> Door:
-    """The door of a warehouse, with the policy in it and what `settings` change."""
+    """The door of a warehouse, with the policy in it and what a run's `settings` change."""
     warehouse = warehouse_at(home)
-    policy = Policy.load(home / "policy.toml").with_settings(dict(settings or {}))
+    policy = Policy.load(home / "policy.toml").with_run_changes(settings or {})
     return Door(warehouse, policy, Ledger.open(warehouse.ledger_url, **ledger_options))
 
 
