@@ -26,30 +26,31 @@ IN_MEMORY = Path("/dev/shm")
 
 def refuse_unfit_file(warehouse: Warehouse, key: str, path: Path, directories: Sequence[Path]) -> None:
     """Raise unless the file that a key of the policy names may be read as public material."""
-    real = find_file(key, path)
+    named = f"{key}: {path if str(path).isprintable() else repr(str(path))}"
+    real = find_file(named, path)
     zone = zone_of(warehouse, real)
     if zone is not None:
-        raise QlogError(f"{key}: {path}: lies in the warehouse's {zone}: public lists are kept outside its zones")
+        raise QlogError(f"{named}: lies in the warehouse's {zone}: public lists are kept outside its zones")
     system = next((folder for folder in OF_THE_SYSTEM if is_below(real, folder)), None)
     if system is not None and not is_below(real, IN_MEMORY):
-        raise QlogError(f"{key}: {path}: lies in {system}, where the machine keeps its own state: name a regular file")
+        raise QlogError(f"{named}: lies in {system}, where the machine keeps its own state: name a regular file")
     if not any(is_below(real, folder) for folder in directories):
         raise QlogError(
-            f"{key}: {path}: lies neither beside the policy file nor in one of the policy's public_directories: "
+            f"{named}: lies neither beside the policy file nor in one of the policy's public_directories: "
             "move it there, or list its directory"
         )
     if not stat.S_ISREG(real.stat().st_mode):
-        raise QlogError(f"{key}: {path}: is no regular file: name the file that holds the public list")
+        raise QlogError(f"{named}: is no regular file: name the file that holds the public list")
 
 
-def find_file(key: str, path: Path) -> Path:
+def find_file(named: str, path: Path) -> Path:
     """The file itself, at the end of all links."""
     try:
         return path.resolve(strict=True)
     except FileNotFoundError:
-        raise QlogError(f"{key}: {path}: no such file: name the file that holds the public list") from None
+        raise QlogError(f"{named}: no such file: name the file that holds the public list") from None
     except (OSError, RuntimeError, ValueError):  # Not to be looked at, a loop of links, a name that no file can have.
-        raise QlogError(f"{key}: {str(path)!r}: cannot be read: name a file that you may read") from None
+        raise QlogError(f"{named}: cannot be read: name a file that you may read") from None
 
 
 def zone_of(warehouse: Warehouse, real: Path) -> str | None:

@@ -160,9 +160,10 @@ def die_releasing(home: Path, point: str) -> str:
 # Dagster ------------------------------------------------------------------------------------------------------------
 
 
-def materialize(home: Path, *assets: str, month: Month | None = MARCH) -> Ended:
+def materialize(home: Path, *assets: str, month: Month | None = MARCH, config: Path | None = None) -> Ended:
     """`dagster asset materialize` in a process of its own; the answer is what it printed."""
     partition = [] if month is None else ["--partition", str(month)]
+    partition += [] if config is None else ["--config", str(config)]
     select = ["--select", ",".join(assets)]
     command = ["dagster", "asset", "materialize", *select, *partition, "-m", "qlog_assets.definitions"]
     with tempfile.TemporaryDirectory() as folder:
