@@ -220,8 +220,7 @@ def explain_guarantee(mechanism: str, variant: str | None, settings: Mapping[str
     asked = register.mechanism(mechanism)
     policy = Policy.load(Settings.from_environment().policy_file)
     if asked.is_simulated:
-        policy = policy.with_settings(qualify_names(settings, mechanism))
-        chosen = policy.section(mechanism)
+        chosen = policy.with_settings(qualify_names(settings, mechanism)).section(mechanism)
     else:
         # Known by its formula alone: the policy has no section for it.
         changes = {key.removeprefix(f"{mechanism}."): read_none(text) for key, text in settings.items()}
@@ -229,10 +228,7 @@ def explain_guarantee(mechanism: str, variant: str | None, settings: Mapping[str
         if unknown:
             raise QlogError(f"{sorted(unknown)[0]}: unknown key of {mechanism}")
         chosen = asked.policy_section().with_changes(**changes)
-    name = variant or asked.chosen_variant(chosen)
-    # As a simulation would draw it: what public lists decide is decided for a release, not for a paper.
-    released = asked.is_simulated and asked.variant(name).reads is None
-    return asked.guarantee(name, policy.parameters(asked) if released else chosen).as_json()
+    return asked.guarantee(variant or asked.chosen_variant(chosen), chosen).as_json()
 
 
 def attack_mechanism(mechanism: str, seed: int | None) -> dict[str, Any]:

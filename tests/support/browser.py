@@ -1,4 +1,4 @@
-"""A real browser on a running UI: Playwright drives Debian's Chromium. Pictures are kept where QLOG_SCREENSHOTS says."""
+"""A real browser on a running UI: Playwright drives Chromium. Pictures are kept where QLOG_SCREENSHOTS says."""
 
 from __future__ import annotations
 
