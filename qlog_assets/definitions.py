@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dagster as dg
-from dagster_duckdb import DuckDBResource
 
 from qlog_assets.mechanisms import register as mechanisms
 from qlog_assets.orchestration.audit_assets import audit_assets
@@ -20,7 +19,7 @@ from qlog_assets.orchestration.jobs import (
 from qlog_assets.orchestration.log_assets import log_assets
 from qlog_assets.orchestration.mechanism_assets import mechanism_assets
 from qlog_assets.orchestration.public_assets import public_assets
-from qlog_assets.orchestration.resources import PolicyResource, WarehouseResource, month_partitions
+from qlog_assets.orchestration.resources import WarehouseResource, month_partitions, policy_resource
 from qlog_assets.orchestration.study_assets import study_asset
 from qlog_assets.policy import Policy
 from qlog_assets.settings import Settings
@@ -36,8 +35,6 @@ definitions = [
     *audit_assets(),
 ]
 releases = [(mechanism, release_job(mechanism)) for mechanism in mechanisms.releasable()]
-# In memory, whatever a launchpad says: the log is never written into a database file, and limits are the warehouse's.
-duckdb = DuckDBResource(database=":memory:")
 
 defs = dg.Definitions(
     assets=[part for part in definitions if not isinstance(part, dg.AssetChecksDefinition)],
@@ -51,11 +48,7 @@ defs = dg.Definitions(
     ],
     schedules=[monthly_schedule(mechanism, job) for mechanism, job in releases],
     sensors=[landing_sensor()],
-    resources={
-        "policy": PolicyResource.showing(policy),
-        "duckdb": duckdb,
-        "warehouse": WarehouseResource(duckdb=duckdb),
-    },
+    resources={"policy": policy_resource(), "warehouse": WarehouseResource()},
     loggers={"console": dg.colored_console_logger, "events": events_logger},
     # Four steps take 9 s in one process and 30 s in four: months run in parallel as runs, not steps as processes.
     executor=dg.in_process_executor,

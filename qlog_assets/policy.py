@@ -1,18 +1,22 @@
 """The release policy of one data set: the file `policy.toml`. Frozen models that forbid unknown keys.
 
 Reads nothing but the policy file. A mechanism's section is the mechanism's own model; its name comes from the register.
+
+Also here: what a run may change of it. What charges may change a mechanism's parameters (`with_run_changes`), what is
+never charged anything but files (`with_settings`); either way the policy goes on knowing what its file says.
 """
 
 from __future__ import annotations
 
 import os
 import tomllib
+from collections.abc import Mapping
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Any, Literal, Self, get_args
 
-from pydantic import Field, model_validator
+from pydantic import Field, PrivateAttr, model_validator
 
 from qlog_assets.errors import ParameterError, QlogError
 from qlog_assets.mechanisms.mechanism import Mechanism
@@ -25,6 +29,8 @@ from qlog_assets.sources.readers import MonthRange
 
 LAST_MONTH = Month("9999-11")
 """Stands for a policy without a last month."""
+FILE_ALONE = "budget, data set, months, files and pools come from the policy file alone"
+"""What every refusal of a change says."""
 
 
 class BudgetPolicy(Parameters):
@@ -38,6 +44,15 @@ class BudgetPolicy(Parameters):
     """How charges add up across releases: plain sums, or a zCDP filter. Both hold for adaptively chosen releases."""
     conversion_delta: Exact | None = Field(None, gt=0, lt=1)
     """With zcdp: the part of delta that turning ρ into (ε, δ) takes. None: half of it."""
+
+
+class LimitsPolicy(Parameters):
+    """The most that one release may cost, whatever a run asks for. A run may always ask for less."""
+
+    epsilon: Exact | None = Field(None, gt=0)
+    """The largest ε of one release. None: what this file's own parameters of the mechanism cost."""
+    delta: Exact | None = Field(None, ge=0, lt=1)
+    """The largest δ of one release. None: what this file's own parameters of the mechanism cost."""
 
 
 class AboutPolicy(Parameters):
@@ -54,7 +69,7 @@ class AboutPolicy(Parameters):
 
 
 class Policy(Parameters):
-    """One data set's release policy: the file `policy.toml`, the `policy` resource in Dagster, and the CLI's --set.
+    """One data set's release policy: the file `policy.toml`, with what a run changed of it.
 
     Beside the keys below it has a section per mechanism that can be drawn, such as `[safelog]`: the register knows
     which, and `section` gives them.
@@ -68,12 +83,19 @@ class Policy(Parameters):
     """The last month, inclusive. None: every month that has ended."""
     about: AboutPolicy = AboutPolicy()
     budget: BudgetPolicy = BudgetPolicy()
+    limits: LimitsPolicy = LimitsPolicy()
     ingest: IngestPolicy = IngestPolicy()
     pool: PoolPolicy = PoolPolicy()
     url_list: Path | None = None
     """A public list of urls: clicks are then released for listed urls only, at no cost in δ."""
+    public_directories: tuple[Path, ...] = ()
+    """Further directories whose files `pool.path` and `url_list` may name, such as `["/srv/lists"]`. Files beside the
+    policy file or below its directory need no such entry."""
     mechanisms: dict[str, Parameters] = Field(default_factory=dict, exclude=True)
     """The mechanisms' sections, by name."""
+
+    _source: Path | None = PrivateAttr(None)
+    _in_file: Policy | None = PrivateAttr(None)
 
     def __init__(self, **values: Any) -> None:
         given: dict[str, Any] = values.pop("mechanisms", {})
@@ -113,7 +135,9 @@ class Policy(Parameters):
             policy = cls(**values)
         except ParameterError as error:
             raise QlogError(f"{path}: {error}") from None
-        return policy.relative_to(path.parent)
+        policy = policy.relative_to(path.parent)
+        policy._source = path
+        return policy
 
     def relative_to(self, folder: Path) -> Policy:
         """This policy with its file names read from the folder of the policy file."""
@@ -121,7 +145,24 @@ class Policy(Parameters):
         if pool.path is not None:
             pool = pool.with_changes(path=folder / pool.path)
         url_list = None if self.url_list is None else folder / self.url_list
-        return self.with_changes(pool=pool, url_list=url_list)
+        directories = tuple(folder / directory for directory in self.public_directories)
+        return self.with_changes(pool=pool, url_list=url_list, public_directories=directories)
+
+    @property
+    def source(self) -> str:
+        """Where this policy was read, in words."""
+        return "the default policy" if self._source is None else str(self._source)
+
+    @property
+    def in_file(self) -> Policy:
+        """The policy as its file has it, without what a run changed: the file's owner wrote this one."""
+        return self if self._in_file is None else self._in_file
+
+    def with_changes(self, **changes: Any) -> Self:
+        """This policy with some values replaced. What a run had changed before still counts as changed by a run."""
+        changed = super().with_changes(**changes)
+        changed._source, changed._in_file = self._source, self._in_file
+        return changed
 
     def section(self, mechanism: str) -> Parameters:
         """What the policy says of a mechanism."""
@@ -132,7 +173,8 @@ class Policy(Parameters):
     @property
     def lists(self) -> PublicLists:
         """The public lists that the policy names."""
-        return PublicLists(self.pool, self.url_list)
+        beside = () if self._source is None else (self._source.parent,)
+        return PublicLists(self.pool, self.url_list, (*beside, *self.public_directories))
 
     @property
     def admission(self) -> Admission:
@@ -147,22 +189,54 @@ class Policy(Parameters):
         """The variant of a mechanism that a release under this policy uses."""
         return mechanism.chosen_variant(self.section(mechanism.name))
 
-    def with_settings(self, assignments: dict[str, str]) -> Policy:
-        """This policy with `key=value` changes from a person, keys as `qualify_names` takes them.
+    def with_run_changes(self, changes: Mapping[str, Any], mechanism: str | None = None) -> Policy:
+        """This policy with what a run that may charge says: parameters of a mechanism, and nothing else.
 
-        `none` switches an optional part off.
+        Keys as `qualify_names` takes them; `none` switches an optional part off. With a mechanism, only its own
+        parameters may be named. Whether the changed policy costs too much is for the door to say.
         """
+        named = qualify_names(changes, mechanism)
+        for key in named:
+            section, _, name = key.rpartition(".")
+            if section not in self.mechanisms and self._has_key(section, name):
+                raise ParameterError(
+                    f"{key}: a release may be asked for other parameters of its mechanism: {FILE_ALONE}"
+                )
+            if mechanism is not None and section in self.mechanisms and section != mechanism:
+                raise ParameterError(f"{key}: is no parameter of {mechanism}, which is to be released")
+        return self._with_values(named)
+
+    def with_settings(self, changes: Mapping[str, Any]) -> Policy:
+        """This policy with what somebody wants to try who is never charged: anything but files.
+
+        A study would otherwise read any file of the machine that its name is given of.
+        """
+        named = qualify_names(changes)
+        for key in named:
+            section, _, name = key.rpartition(".")
+            if self._has_key(section, name) and names_files(type(getattr(self, section) if section else self), name):
+                raise ParameterError(f"{key}: names a file, and files come from the policy file alone: write it there")
+        return self._with_values(named)
+
+    def _has_key(self, section: str, name: str) -> bool:
+        """Whether the policy has a key outside the mechanisms' sections."""
+        model = getattr(self, section, None) if section in type(self).model_fields else None if section else self
+        return isinstance(model, Parameters) and name != "mechanisms" and name in type(model).model_fields
+
+    def _with_values(self, named: Mapping[str, Any]) -> Policy:
         changed = {name: getattr(self, name) for name in type(self).model_fields if name != "mechanisms"}
         changed |= {name: dict(section) for name, section in self.mechanisms.items()}
-        for key, text in qualify_names(assignments).items():
+        for key, value in named.items():
             section, _, name = key.rpartition(".")
             target = changed if not section else _as_values(changed.get(section))
             if target is None or name not in target:
                 raise ParameterError(f"{key}: unknown key")
-            target[name] = read_none(text)
+            target[name] = read_none(as_written(value))
             if section:
                 changed[section] = target
-        return type(self)(**changed)
+        policy = type(self)(**changed)
+        policy._source, policy._in_file = self._source, self.in_file
+        return policy
 
     def as_public(self) -> dict[str, Any]:
         """The policy as JSON values, every section under its name."""
@@ -178,7 +252,21 @@ def read_none(value: Any) -> Any:
     return None if isinstance(value, str) and value.strip().lower() == "none" else value
 
 
-def qualify_names(assignments: dict[str, str], mechanism: str | None = None) -> dict[str, str]:
+def as_written(value: Any) -> Any:
+    """A number that somebody wrote, before YAML or JSON made a double of it: the shortest decimal that reads as it."""
+    return repr(value) if isinstance(value, float) else value
+
+
+def names_files(model: type[Parameters], name: str) -> bool:
+    """Whether a key of the policy holds file names."""
+
+    def mentions_path(annotation: Any) -> bool:
+        return annotation is Path or any(map(mentions_path, get_args(annotation)))
+
+    return mentions_path(model.model_fields[name].annotation)
+
+
+def qualify_names(assignments: Mapping[str, Any], mechanism: str | None = None) -> dict[str, Any]:
     """Settings by full name: a bare name is a parameter of the mechanism at hand, or of the only one that has it."""
     named = {}
     for key, text in assignments.items():

@@ -110,8 +110,9 @@ def test_an_installed_wheel_makes_and_releases_a_log_in_an_empty_directory(insta
     assert facts["proven"]["epsilon"] > 0
     log = run(installed, tmp_path, "synth", "2000", "--json")
     assert log["read"] == 2000 and Path(log["path"]).is_relative_to(tmp_path / "warehouse")
-    settings = ("--set", "pool.kind=query_list", "--set", "pool.path=warehouse/public/queries.txt")
-    release = run(installed, tmp_path, "release", "safelog", "--month", "2006-03", *settings, "--json")
+    policy = tmp_path / "warehouse" / "policy.toml"
+    policy.write_text('[pool]\nkind = "query_list"\npath = "public/queries.txt"\n', encoding="utf-8")
+    release = run(installed, tmp_path, "release", "safelog", "--month", "2006-03", "--json")
     assert release["charged"] is True
     assert Path(release["path"]).is_relative_to(tmp_path / "warehouse" / "released")
     assert run(installed, tmp_path, "audit", "--json")["ok"] is True

@@ -11,6 +11,7 @@ from qlog_assets.errors import ParameterError, QlogError
 from qlog_assets.mechanisms.register import mechanism, simulated
 from qlog_assets.months import Month
 from qlog_assets.policy import Policy, qualify_names
+from qlog_assets.privacy.parameters import Parameters
 
 
 @pytest.fixture
@@ -114,7 +115,7 @@ def test_what_is_let_in_is_the_policys_months_and_share(load) -> None:
     assert admission.months.last > Month("9000-01"), "without a last month there is no last month"
 
 
-# Settings of the command line ----------------------------------------------------------------------------------------
+# What a run may change ------------------------------------------------------------------------------------------------
 
 
 def test_settings_change_what_they_name_and_nothing_else() -> None:
@@ -125,18 +126,65 @@ def test_settings_change_what_they_name_and_nothing_else() -> None:
     assert changed.budget == Policy().budget
 
 
-def test_settings_are_checked_like_the_file() -> None:
+@pytest.mark.parametrize("changing", ["with_settings", "with_run_changes"])
+def test_changes_are_checked_like_the_file(changing: str) -> None:
     for settings, named in (
         ({"safelog.treshold": "7"}, "safelog.treshold: unknown key"),
         ({"nothing.at.all": "7"}, "nothing.at.all: unknown key"),
         ({"dataset.name": "7"}, "dataset.name: unknown key"),
         ({"mechanisms": "7"}, "mechanisms: unknown key"),
+        ({"mechanisms.safelog": "7"}, "mechanisms.safelog: unknown key"),
         ({"safelog": "7"}, "safelog: write its parameters as a section"),
         ({"safelog.threshold": "0"}, "threshold"),
-        ({"last": "1990-01"}, "last"),
+        ({"safelog.threshold": {"env": "HOME"}}, "threshold"),
+        ({"safelog.selection_scale": True}, "selection_scale"),
+        ({"safelog.selection_scale": float("nan")}, "selection_scale"),
     ):
         with pytest.raises(ParameterError, match=named):
-            Policy().with_settings(settings)
+            getattr(Policy(), changing)(settings)
+
+
+def keys_outside_mechanisms() -> list[str]:
+    keys = []
+    for name in Policy.model_fields:
+        section = getattr(Policy(), name)
+        inner = type(section).model_fields if isinstance(section, Parameters) else None
+        keys += [name] if inner is None else [f"{name}.{key}" for key in inner]
+    return [key for key in keys if key != "mechanisms"]
+
+
+@pytest.mark.parametrize("key", keys_outside_mechanisms())
+def test_a_run_that_charges_changes_no_key_outside_a_mechanisms_section(key: str) -> None:
+    """Whatever key the policy gets one day: the file alone says it."""
+    with pytest.raises(ParameterError, match=f"{key}: .*come from the policy file alone"):
+        Policy().with_run_changes({key: "none"})
+
+
+def test_a_run_that_charges_may_change_a_parameter_and_the_policy_still_knows_its_file(load) -> None:
+    policy = load("[safelog]\nthreshold = 20\n")
+    changed = policy.with_run_changes({"threshold": 30}, "safelog").with_run_changes({"safelog.min_users": "2"})
+    assert changed.section("safelog") == policy.section("safelog").with_changes(threshold=30, min_users=2)
+    assert changed.in_file == policy and policy.in_file is policy
+    assert changed.with_changes(last=Month("2006-05")).in_file == policy
+    with pytest.raises(ParameterError, match=r"zealous\.epsilon: is no parameter of safelog"):
+        policy.with_run_changes({"zealous.epsilon": "1"}, "safelog")
+
+
+@pytest.mark.parametrize("key", ["pool.path", "url_list", "public_directories"])
+@pytest.mark.parametrize("value", ["/etc/passwd", "none", ""])
+def test_what_is_never_charged_may_try_any_key_but_files(key: str, value: str) -> None:
+    with pytest.raises(ParameterError, match=f"{key}: names a file, and files come from the policy file alone"):
+        Policy().with_settings({key: value})
+    assert Policy().with_settings({"pool.kind": "default", "budget.epsilon": "3"}).budget.epsilon == 3
+
+
+@pytest.mark.parametrize(
+    ("written", "exact"),
+    [(1e-6, "1/1000000"), (0.1, "1/10"), (2.5, "5/2"), (1e-7, "1/10000000"), (3, "3"), ("0.3", "3/10")],
+)
+def test_a_number_that_became_a_double_on_the_way_is_the_decimal_that_was_written(written: object, exact: str) -> None:
+    chosen = Policy().with_run_changes({"safelog.click_scale": written}).section("safelog")
+    assert chosen.click_scale == Fraction(exact)
 
 
 def test_a_bare_key_belongs_to_the_mechanism_at_hand_and_is_refused_where_it_could_mean_two() -> None:
@@ -154,5 +202,30 @@ def test_every_setting_can_be_written_down_and_read_back() -> None:
         for name, inner in value.items() if isinstance(value, dict) else [("", value)]:
             written[f"{key}.{name}".rstrip(".")] = "none" if inner is None else str(inner)
     assert written.pop("pool.release_ids") == "[]", "a list of ids is written in the file only"
+    for key in ("pool.path", "url_list", "public_directories"):
+        del written[key]
     assert {"safelog.threshold", "zealous.kinds", "baselines.k", "dataset", "budget.epsilon"} <= set(written)
     assert Policy().with_settings(written) == policy
+
+
+# Limits of one release ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "named"),
+    [
+        ("[limits]\nepsilon = 0", "limits: epsilon"),
+        ("[limits]\ndelta = 1", "limits: delta"),
+        ("[limits]\nrho = 1", "limits: rho: unknown key"),
+        ("[pool]\nkind = 'releases'\nrelease_ids = ['a']\npath = 'x'", "pool: path: .*reads no file"),
+    ],
+)
+def test_limits_and_pools_that_make_no_sense_are_named(load, text: str, named: str) -> None:
+    with pytest.raises(QlogError, match=named):
+        load(text)
+
+
+def test_directories_of_public_files_are_relative_to_the_policy_file(load, tmp_path: Path) -> None:
+    policy = load('public_directories = ["lists", "/srv/lists"]\n')
+    assert policy.lists.directories == (tmp_path, tmp_path / "lists", Path("/srv/lists"))
+    assert Policy().lists.directories == (), "a policy that no file holds names no file"

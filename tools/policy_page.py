@@ -21,10 +21,19 @@ INTRODUCTION = """\
 This page is generated: `make docs` writes it, and a test fails when it is out of date.
 
 `policy.toml` in the warehouse (or the file that `QLOG_POLICY` names) says what a data set's owner allows. Every key
-has a default, an unknown key is an error that names it, and decimals are read exactly as they are written. The same
-names work in Dagster's launchpad (resource `policy`), on the command line (`--set queries_per_user=5`,
-`--set pool.kind=default`) and in manifests. The word `none` (in the file: `"none"`) switches an optional part off.
-File names are relative to the policy file.
+has a default, an unknown key is an error that names it, and decimals are read exactly as they are written. The word
+`none` (in the file: `"none"`) switches an optional part off. The file is read when a run starts: an edit counts from
+the next run on.
+
+**What a run may change.** A release may be asked for other parameters of its mechanism, on the command line
+(`--set queries_per_user=5`) or in Dagster's launchpad (resource `policy`, under the same names; it opens empty, and
+what is not written there is read from this file). It may cost less than the file's own parameters and never more,
+unless `[limits]` allows it. Budget, data set, months, files and pools come from this file alone. What is never charged
+(`qlog guarantee`, `plan`, `simulate`, `study`) may try any key but files, such as `--set pool.kind=default`.
+
+**Files** that the policy names are relative to it. They must be regular files beside the policy file, below its
+directory, or in one of `public_directories`; and never in the warehouse's `landing/`, `private/`, `dagster/` or
+`released/`, nor its ledger. Symbolic links are followed first. A hard link cannot be told from the file itself.
 
 ```toml
 dataset = "library"

@@ -15,7 +15,7 @@ from qlog_assets.api.operations import explain_guarantee, ingest_files, release_
 from qlog_assets.api.runs import ignore
 from qlog_assets.errors import QlogError
 from qlog_assets.months import Month
-from qlog_assets.policy import Policy, qualify_names
+from qlog_assets.policy import Policy
 from qlog_assets.report.manifest import MANIFEST_NAME, load_manifest
 from qlog_assets.report.public_zone import latest_path
 from qlog_assets.report.tables import describe_file
@@ -89,11 +89,11 @@ def release(
 ) -> Release:
     """Release a month: checked, charged and published. One that has this release already is served, not charged.
 
-    `settings` are those of the command's --set; `again` is why a released month is drawn once more, at one more charge.
+    `settings` are those of the command's --set: parameters of the mechanism, within the policy's limits. `again` is why
+    a released month is drawn once more, at one more charge.
     """
-    chosen = qualify_names(dict(settings or {}), mechanism)
-    warehouse, policy = _open(chosen)
-    (facts,) = release_months(warehouse, policy, chosen, mechanism, [Month(month)], again, ignore)
+    warehouse, policy = _open()
+    (facts,) = release_months(warehouse, policy, settings or {}, mechanism, [Month(month)], again, ignore)
     left = facts.pop("left")
     path = Path(facts.pop("path"))
     return Release(**facts, path=path, epsilon_left=left["epsilon"], delta_left=left["delta"])
@@ -107,10 +107,9 @@ def simulate(
     seed: int = 1,
     settings: Mapping[str, str] | None = None,
 ) -> Simulation:
-    """Draw a month with seeded noise into private/studies."""
-    chosen = qualify_names(dict(settings or {}), mechanism)
-    warehouse, _ = _open(chosen)
-    facts = simulate_month(warehouse, chosen, mechanism, Month(month), variant, seed, ignore)
+    """Draw a month with seeded noise into private/studies. `settings` may name any key of the policy but files."""
+    warehouse, policy = _open()
+    facts = simulate_month(warehouse, policy, settings or {}, mechanism, Month(month), variant, seed, ignore)
     told = {name: facts[name] for name in ("mechanism", "variant", "month", "seed", "rows", "warning")}
     return Simulation(**told, path=Path(facts["path"]))
 
@@ -119,7 +118,7 @@ def guarantee(
     mechanism: str, *, variant: str | None = None, settings: Mapping[str, str] | None = None
 ) -> dict[str, Any]:
     """What a release would cost and promise, before anything is spent."""
-    return explain_guarantee(mechanism, variant, dict(settings or {}))
+    return explain_guarantee(mechanism, variant, settings or {})
 
 
 def audit(releases: Sequence[str] = ()) -> AuditReport:
@@ -147,6 +146,6 @@ def load(mechanism: str, month: str, table: str = "queries") -> pandas.DataFrame
     return pd.read_parquet(path)
 
 
-def _open(settings: dict[str, str] | None = None) -> tuple[Warehouse, Policy]:
+def _open() -> tuple[Warehouse, Policy]:
     warehouse = Warehouse(Settings.from_environment())
-    return warehouse, Policy.load(warehouse.settings.policy_file).with_settings(settings or {})
+    return warehouse, Policy.load(warehouse.settings.policy_file)

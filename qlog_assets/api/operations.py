@@ -6,7 +6,7 @@ No parsing and no printing (that is `cli/`), and no decision that a job, the doo
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
@@ -101,16 +101,24 @@ def batches_ahead(warehouse: Warehouse, landed: Sequence[Path], format: str) -> 
 def release_months(
     warehouse: Warehouse,
     policy: Policy,
-    settings: dict[str, str],
+    settings: Mapping[str, str],
     mechanism: str,
     months: Sequence[Month],
     again: str | None,
     tell: Tell,
 ) -> list[dict[str, Any]]:
-    """Release months, side by side where there are several: each is checked, charged and published."""
+    """Release months, side by side where there are several: each is checked, charged and published.
+
+    What the policy file does not allow is refused here before anything runs, and again at the door.
+    """
+    from qlog_assets.door.release_limits import refuse_beyond_limits
     from qlog_assets.mechanisms.register import releasable_mechanism
+    from qlog_assets.pipeline.public_material import refuse_unfit_files
 
     released = releasable_mechanism(mechanism)
+    chosen = policy.with_run_changes(settings, mechanism)
+    refuse_beyond_limits(chosen, released, released.guarantee(chosen.variant(released), chosen.parameters(released)))
+    refuse_unfit_files(warehouse, chosen.lists, released.public_inputs)
     before = charged_releases(warehouse, policy)
     config = {
         "resources": policy_config(settings, mechanism),
@@ -153,7 +161,8 @@ def describe_release(
 
 def simulate_month(
     warehouse: Warehouse,
-    settings: dict[str, str],
+    policy: Policy,
+    settings: Mapping[str, str],
     mechanism: str,
     month: Month,
     variant: str | None,
@@ -166,6 +175,7 @@ def simulate_month(
     drawn_by = simulated_mechanism(mechanism)
     if variant is not None:
         drawn_by.variant(variant)
+    policy.with_settings(qualify_names(settings, mechanism))
     config = {
         "resources": policy_config(settings, mechanism),
         "ops": {f"simulated_{mechanism}": {"config": {"seed": seed} | ({"variant": variant} if variant else {})}},
@@ -175,7 +185,13 @@ def simulate_month(
 
 
 def run_study_job(
-    warehouse: Warehouse, name: str, month: Month | None, settings: dict[str, str], tell: Tell, bar: Bar
+    warehouse: Warehouse,
+    policy: Policy,
+    name: str,
+    month: Month | None,
+    settings: Mapping[str, str],
+    tell: Tell,
+    bar: Bar,
 ) -> dict[str, Any]:
     """A study as a Dagster run. A setting that is not the study's is one of the policy."""
     from qlog_assets.studies.register import study
@@ -187,6 +203,7 @@ def run_study_job(
     own = {key: text for key, text in settings.items() if key in asked.settings.model_fields}
     asked.settings(**own)
     others = {key: text for key, text in settings.items() if key not in own}
+    policy.with_settings(qualify_names(others, asked.mechanism))
     config = {
         "resources": policy_config(others, asked.mechanism),
         "ops": {f"study_{name}": {"config": {"settings": own}}},
@@ -196,24 +213,27 @@ def run_study_job(
     return facts_of_run(warehouse, run_id)
 
 
-def policy_config(settings: dict[str, str], mechanism: str | None) -> dict[str, Any]:
+def policy_config(settings: Mapping[str, str], mechanism: str | None) -> dict[str, Any]:
     """What a run says to the policy resource."""
     return {"policy": {"config": {"settings": qualify_names(settings, mechanism)}}}
 
 
-def explain_guarantee(mechanism: str, variant: str | None, assignments: dict[str, str]) -> dict[str, Any]:
+def explain_guarantee(mechanism: str, variant: str | None, settings: Mapping[str, str]) -> dict[str, Any]:
     """What a mechanism promises, from the policy's parameters where it has some and from its defaults otherwise."""
     from qlog_assets.mechanisms import register
     from qlog_assets.settings import Settings
 
     asked = register.mechanism(mechanism)
     policy = Policy.load(Settings.from_environment().policy_file)
-    chosen = policy.section(mechanism) if asked.is_simulated else asked.policy_section()
-    changes = {key.removeprefix(f"{mechanism}."): read_none(text) for key, text in assignments.items()}
-    unknown = set(changes) - set(type(chosen).model_fields)
-    if unknown:
-        raise QlogError(f"{sorted(unknown)[0]}: unknown key of {mechanism}")
-    chosen = chosen.with_changes(**changes)
+    if asked.is_simulated:
+        chosen = policy.with_settings(qualify_names(settings, mechanism)).section(mechanism)
+    else:
+        # Known by its formula alone: the policy has no section for it.
+        changes = {key.removeprefix(f"{mechanism}."): read_none(text) for key, text in settings.items()}
+        unknown = set(changes) - set(asked.policy_section.model_fields)
+        if unknown:
+            raise QlogError(f"{sorted(unknown)[0]}: unknown key of {mechanism}")
+        chosen = asked.policy_section().with_changes(**changes)
     variant = variant or asked.chosen_variant(chosen)
     asked.refuse_unusable(variant, chosen)
     return asked.guarantee(variant, chosen).as_json()

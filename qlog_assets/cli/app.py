@@ -20,6 +20,7 @@ from qlog_assets.cli.arguments import (
     Known,
     Months,
     Released,
+    ReleaseSets,
     Sets,
     Simulated,
     format_names,
@@ -105,7 +106,7 @@ def ingest_lines(facts: dict[str, Any]) -> None:
 def release(
     mechanism: Released,
     month: Months,
-    assignments: Sets = None,
+    assignments: ReleaseSets = None,
     again: Annotated[
         str | None, typer.Option(help="Why one more draw, at one more charge, of a released month")
     ] = None,
@@ -115,7 +116,7 @@ def release(
     from qlog_assets.api.operations import release_months
 
     settings = parsed(assignments, mechanism)
-    warehouse, policy = opened(settings)
+    warehouse, policy = opened()
     with progress(as_json) as tell:
         answers = release_months(
             warehouse, policy, settings, mechanism, [parse_month(each) for each in month], again, tell
@@ -161,9 +162,9 @@ def simulate(
     from qlog_assets.api.operations import simulate_month
 
     settings = parsed(assignments, mechanism)
-    warehouse, _ = opened(settings)
+    warehouse, policy = opened()
     with progress(as_json) as tell:
-        facts = simulate_month(warehouse, settings, mechanism, parse_month(month), variant, seed, tell)
+        facts = simulate_month(warehouse, policy, settings, mechanism, parse_month(month), variant, seed, tell)
     show(facts, as_json, simulation_lines)
 
 

@@ -16,7 +16,11 @@ if TYPE_CHECKING:
 
 Sets = Annotated[
     list[str] | None,
-    typer.Option("--set", help="key=value; a parameter by its name, others as section.key; none = off"),
+    typer.Option("--set", help="key=value; a parameter by its name, others as section.key, but no files; none = off"),
+]
+ReleaseSets = Annotated[
+    list[str] | None,
+    typer.Option("--set", help="key=value; a parameter of the mechanism, within the policy's limits; none = off"),
 ]
 Months = Annotated[
     list[str], typer.Option("--month", help="YYYY-MM; repeat for several months, which run side by side")
@@ -42,14 +46,14 @@ def format_names() -> list[str]:
     return list(FORMATS)
 
 
-def opened(settings: dict[str, str] | None = None) -> tuple[Warehouse, Policy]:
-    """The warehouse of QLOG_HOME and its policy with what the command line changes."""
+def opened() -> tuple[Warehouse, Policy]:
+    """The warehouse of QLOG_HOME and its policy file."""
     from qlog_assets.policy import Policy
     from qlog_assets.settings import Settings
     from qlog_assets.storage.warehouse import Warehouse
 
     warehouse = Warehouse(Settings.from_environment())
-    return warehouse, Policy.load(warehouse.settings.policy_file).with_settings(settings or {})
+    return warehouse, Policy.load(warehouse.settings.policy_file)
 
 
 def parse_settings(assignments: list[str] | None) -> dict[str, str]:

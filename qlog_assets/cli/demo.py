@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 from qlog_assets.api.operations import ingest_files, release_months, simulate_month, write_synthetic_log
@@ -30,6 +34,14 @@ kind = "query_list"
 path = "public/queries.txt"
 description = "The public query list of the synthetic world that qlog synth makes"
 """
+URLS = "public/urls.txt"
+PURE_NAME = "pure.toml"
+PURE_HEAD = """\
+# The demo's policy with a public list of urls, for a simulation alone; `qlog demo` wrote it. To try it by hand, in this
+# directory: QLOG_POLICY={} qlog simulate safelog --month 2006-03 --set delta=0
+url_list = "{}"
+
+"""
 
 
 def run_demo(rows: int, seed: int, as_json: bool) -> None:
@@ -43,10 +55,34 @@ def run_demo(rows: int, seed: int, as_json: bool) -> None:
         path = write_synthetic_log(warehouse, rows, seed, FIRST, LAST, tell)
         ingested = ingest_files(warehouse, policy, [path], "aol", None, tell)
         answers = release_months(warehouse, policy, {}, "safelog", months_between(FIRST, LAST), None, tell)
-        pure = {"delta": "0", "url_list": str(warehouse.home / "public" / "urls.txt")}
-        headline = simulate_month(warehouse, pure, "safelog", FIRST, "sound", seed, tell)
+        with listing_urls(policy_file) as pure:
+            headline = simulate_month(warehouse, pure, {"delta": "0"}, "safelog", FIRST, "sound", seed, tell)
     facts = {"ingested": ingested, "releases": answers, "pure": headline}
     show(facts, as_json, lambda _: demo_lines(rows, answers, headline))
+
+
+@contextmanager
+def listing_urls(policy_file: Path) -> Iterator[Policy]:
+    """The demo's policy with a list of urls, for the time of a block: a policy file names files, a run does not.
+
+    It is the policy file that is there, plus the list; one that names a list already, or is not the demo's, is taken as
+    it is.
+    """
+    text = policy_file.read_text(encoding="utf-8")
+    ours = text.startswith(POLICY.partition("\n")[0]) and (policy_file.parent / URLS).is_file()
+    if not ours or Policy.load(policy_file).url_list is not None:
+        yield Policy.load(policy_file)
+        return
+    pure_file = policy_file.with_name(PURE_NAME)
+    pure_file.write_text(PURE_HEAD.format(pure_file.name, URLS) + text, encoding="utf-8")
+    before = os.environ.get("QLOG_POLICY")
+    os.environ["QLOG_POLICY"] = str(pure_file)
+    try:
+        yield Policy.load(pure_file)
+    finally:
+        os.environ.pop("QLOG_POLICY")
+        if before is not None:
+            os.environ["QLOG_POLICY"] = before
 
 
 def demo_lines(rows: int, answers: list[dict[str, Any]], headline: dict[str, Any]) -> None:

@@ -55,10 +55,10 @@ def register(app: typer.Typer) -> None:
         from qlog_assets.api.operations import run_study_job
 
         settings = parse_settings(assignments) | ({} if seed is None else {"seed": str(seed)})
-        warehouse, _ = opened()
+        warehouse, policy = opened()
         with progress_bar(as_json) as (tell, bar):
             asked = None if month is None else parse_month(month)
-            facts = run_study_job(warehouse, name, asked, settings, tell, bar)
+            facts = run_study_job(warehouse, policy, name, asked, settings, tell, bar)
         show(facts, as_json, study_lines)
 
     @app.command()
@@ -75,7 +75,8 @@ def register(app: typer.Typer) -> None:
 
         if mechanism != PLANNED:
             raise QlogError(f"nothing to plan for {mechanism!r}: choose {PLANNED}")
-        _, policy = opened(parsed(assignments, mechanism))
+        _, policy = opened()
+        policy = policy.with_settings(parsed(assignments, mechanism))
         planned = known(mechanism)
         with progress(as_json) as tell:
             tried = plan_modern(policy.parameters(planned), rows, seed, tell)  # type: ignore[arg-type]

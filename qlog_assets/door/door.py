@@ -1,9 +1,9 @@
 """The one door: the only code that draws publishable noise and the only code that has files put under `released/`.
 
 Two steps. `draw` validates its inputs, refuses parameters other than those that shaped them, computes the guarantee,
-reserves the charge, draws every table of the release and stores the draw. `publish` turns a stored draw into public
-files. Both can be killed at any point and run again: a charge is made once, noise is drawn once, and a reader sees a
-whole release or none.
+refuses what costs more than the policy file allows, reserves the charge, draws every table of the release and stores
+the draw. `publish` turns a stored draw into public files. Both can be killed at any point and run again: a charge is
+made once, noise is drawn once, and a reader sees a whole release or none.
 
 What one user can change here is decided by a mechanism's stages, checked by `inputs.py`, and priced by the mechanism's
 guarantee. How a release looks is `publication.py` and `report/`; how its files get into public is `public_files.py`.
@@ -34,6 +34,7 @@ from qlog_assets.door.preconditions import (
 )
 from qlog_assets.door.public_files import move_into_place, point_latest, take_away, write_tombstone
 from qlog_assets.door.publication import Publication, stage
+from qlog_assets.door.release_limits import refuse_beyond_limits
 from qlog_assets.ledger import Budget, Charge, DrawConflictError, Ledger
 from qlog_assets.mechanisms.mechanism import Drawn, Mechanism
 from qlog_assets.mechanisms.register import releasable_mechanism
@@ -140,6 +141,7 @@ class Door:
             guarantee = mechanism.guarantee(variant, chosen)
             if not guarantee.publishable or guarantee.proven is None:
                 raise DoorError(f"the door refuses {name} {variant}: it is for studies alone; use qlog simulate")
+            refuse_beyond_limits(self.policy, mechanism, guarantee)
             public = {name: inputs[name] for name in mechanism.public_inputs if name in inputs}
             mechanism.refuse_unusable(variant, chosen, {name: list_rows(public[name]) for name in public})
             on_point("guarantee_computed")

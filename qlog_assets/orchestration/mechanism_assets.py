@@ -24,20 +24,24 @@ from qlog_assets.studies.simulation import simulate
 PREVIEW_ROWS = 10
 
 
-class DrawConfig(dg.Config):
-    """What a run may say to the door besides the policy."""
-
-    again: str | None = None
-    """Why the month is drawn once more although it has a release: a new draw at a new charge. The same reason twice is
-    the same draw, so re-executing the run costs nothing."""
-
-
-class SimulationConfig(dg.Config):
-    """Which study to draw."""
-
-    variant: str | None = None
-    """Which variant to draw; without one, the one that a release would use."""
-    seed: int = 1
+# Plain schemas instead of `dg.Config`: the launchpad prefills what has a default, and a text of a `dg.Config` may be
+# taken from the machine's environment.
+DRAW_CONFIG = {
+    "again": dg.Field(
+        dg.String,
+        is_required=False,
+        description="Why the month is drawn once more although it has a release: a new draw at a new charge. The same "
+        "reason twice is the same draw, so re-executing the run costs nothing.",
+    )
+}
+"""What a run may say to the door besides the policy."""
+SIMULATION_CONFIG = {
+    "variant": dg.Field(
+        dg.String, is_required=False, description="Which variant to draw; without one, the one that a release would use"
+    ),
+    "seed": dg.Field(dg.Int, is_required=False, description="Seed of the noise; without one, 1"),
+}
+"""Which study to draw."""
 
 
 def mechanism_assets(months: dg.PartitionsDefinition, mechanism: Mechanism) -> list[Definition]:
@@ -62,15 +66,17 @@ def draw_asset(months: dg.PartitionsDefinition, mechanism: Mechanism) -> dg.Asse
         deps=list(mechanism.inputs),
         kinds={"numpy", "parquet"},
         owners=OWNERS,
+        config_schema=DRAW_CONFIG,
         description="The month's draw: its inputs were checked, the charge was reserved, and every table was drawn, "
         "once. Asking again returns the same draw and costs nothing.",
     )
     def drawn(
-        context: dg.AssetExecutionContext, config: DrawConfig, warehouse: WarehouseResource, policy: PolicyResource
+        context: dg.AssetExecutionContext, warehouse: WarehouseResource, policy: PolicyResource
     ) -> dg.MaterializeResult[Any]:
+        again = context.op_execution_context.op_config.get("again")
         started, ledger = time.monotonic(), warehouse.ledger(context.run_id)
         door = Door(warehouse.open(), policy.chosen(), ledger, open_engine=warehouse.engine)
-        receipt = door.draw(mechanism.name, month_of(context), again=config.again)
+        receipt = door.draw(mechanism.name, month_of(context), again=again)
         return dg.MaterializeResult(
             metadata=receipt_metadata(receipt, ledger, started),
             data_version=dg.DataVersion(receipt.charge.release_id),
@@ -144,17 +150,15 @@ def simulation_asset(months: dg.PartitionsDefinition, mechanism: Mechanism) -> d
         kinds={"numpy", "parquet"},
         owners=OWNERS,
         code_version=str(mechanism.version),
+        config_schema=SIMULATION_CONFIG,
         description=f"A seeded draw of {mechanism.title} for studies, as released or as the paper prints it: never "
         "published, never charged.",
     )
     def simulated(
-        context: dg.AssetExecutionContext,
-        config: SimulationConfig,
-        warehouse: WarehouseResource,
-        policy: PolicyResource,
+        context: dg.AssetExecutionContext, warehouse: WarehouseResource, policy: PolicyResource
     ) -> dg.MaterializeResult[Any]:
-        started, chosen = time.monotonic(), policy.chosen()
-        variant = config.variant or chosen.variant(mechanism)
+        started, chosen, config = time.monotonic(), policy.for_study(), context.op_execution_context.op_config
+        variant = config.get("variant") or chosen.variant(mechanism)
         with warehouse.engine() as engine:
             facts = simulate(
                 mechanism.name,
@@ -163,7 +167,7 @@ def simulation_asset(months: dg.PartitionsDefinition, mechanism: Mechanism) -> d
                 chosen,
                 month_of(context),
                 variant,
-                config.seed,
+                config.get("seed", 1),
                 context.run_id,
             )
         rows = {f"rows {name}": count for name, count in facts["rows"].items()}

@@ -1,22 +1,22 @@
-"""What assets are given: the policy as the launchpad shows it, the warehouse, the engine, the partitions. No logic."""
+"""What assets are given: the policy as a run may change it, the warehouse, the engine, the partitions. No logic."""
 
 from __future__ import annotations
 
-import types
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, closing, contextmanager
-from fractions import Fraction
-from typing import Any, Union, get_args, get_origin
+from dataclasses import dataclass
+from typing import Any, TypeAlias
 
 import dagster as dg
 from dagster_duckdb import DuckDBResource
 from duckdb import DuckDBPyConnection
-from pydantic import Field, PrivateAttr, create_model
+from pydantic import PrivateAttr
 
 from qlog_assets.ledger import Ledger
+from qlog_assets.mechanisms.register import simulated
 from qlog_assets.months import Month
-from qlog_assets.policy import Policy
-from qlog_assets.privacy.parameters import Parameters, decimal_text
+from qlog_assets.policy import Policy, qualify_names
+from qlog_assets.privacy.parameters import Parameters
 from qlog_assets.settings import Settings
 from qlog_assets.storage.engine import Engine, open_database
 from qlog_assets.storage.warehouse import Warehouse
@@ -32,62 +32,75 @@ def month_partitions(policy: Policy) -> dg.MonthlyPartitionsDefinition:
     return dg.MonthlyPartitionsDefinition(start_date=policy.first, end_date=end, fmt="%Y-%m")
 
 
-def launchpad_model(name: str, section: Parameters) -> type[dg.Config]:
-    """A section of the policy as Dagster can show it: whole numbers stay numbers, exact decimals are text."""
-    fields: dict[str, Any] = {}
-    for key, field in type(section).model_fields.items():
-        kinds = get_args(field.annotation) if get_origin(field.annotation) in (Union, types.UnionType) else ()
-        plain = int if field.annotation is int or int in kinds else str
-        annotation = plain | None if type(None) in kinds else plain
-        fields[key] = (annotation, Field(default=as_text(getattr(section, key)), description=field.description))
-    return create_model(name, __base__=dg.Config, **fields)
+def section_schema(section: type[Parameters]) -> dg.Shape:
+    """A mechanism's section as the launchpad takes it: every key may be left out, and none is prefilled.
 
-
-def as_text(value: Any) -> Any:
-    """Exact numbers and lists as a person types them; whole numbers, texts and nothing as they are."""
-    if isinstance(value, Fraction):
-        return decimal_text(value)
-    return ",".join(value) if isinstance(value, tuple) else value
-
-
-class PolicyResource(dg.ConfigurableResource["PolicyResource"]):
-    """The policy as the launchpad shows it: the policy file's parameters, which a run may change.
-
-    A field per mechanism that can be drawn comes from the register, by `showing`.
+    Whole numbers and words have Dagster's types. For exact decimals, and for keys that `none` switches off, it has
+    none: a launchpad turns text such as `1E-6` into a number when a month is picked. The section itself checks them.
+    The types that also take `{env: NAME}` are not used: nobody reads the machine's environment by way of a run.
     """
+    fields = {}
+    for key, field in section.model_fields.items():
+        plain = dg.Int if field.annotation is int else dg.String if field.annotation is str else dg.Any
+        fields[key] = dg.Field(plain, is_required=False, description=field.description)
+    return dg.Shape(fields, description=(section.__doc__ or "").partition("\n")[0])
 
-    settings: dict[str, str] = Field(
-        default={},
-        description="Other settings of the policy, such as pool.kind or url_list, as the command line's --set",
+
+def policy_schema() -> dict[str, dg.Field]:
+    """What a run may say of the policy. Nothing is prefilled: what is not said is read from the file, at run time."""
+    sections = {each.name: each.policy_section for each in simulated()}
+    schema = {
+        name: dg.Field(section_schema(section), is_required=False, description=f"Other values than [{name}] has")
+        for name, section in sections.items()
+    }
+    schema["settings"] = dg.Field(
+        dg.Map(str, dg.Any, key_label_name="key"),
+        is_required=False,
+        description="The same by full name, such as safelog.threshold, as the command line's --set. Simulations and "
+        "studies may set other keys too, such as pool.kind, but no files; what charges may not",
     )
+    return schema
 
-    @classmethod
-    def showing(cls, policy: Policy) -> PolicyResource:
-        """The resource with the policy file's values as its defaults.
 
-        They are the defaults of a model made for them, not values given to this one: Dagster would drop all of them
-        as soon as a run sets a single key.
-        """
-        models = {
-            name: launchpad_model(f"{name.capitalize()}Config", section) for name, section in policy.mechanisms.items()
-        }
-        fields: dict[str, Any] = {name: (model, model()) for name, model in models.items()}
-        return create_model(cls.__name__, __base__=cls, **fields)()
+@dataclass(frozen=True)
+class RunPolicy:
+    """The policy file as it is when it is asked for, with what this run changes of it."""
+
+    said: Mapping[str, Any]
+    """What the run's configuration says, as `policy_schema` has it."""
+
+    @property
+    def changes(self) -> dict[str, Any]:
+        """The run's changes by full name."""
+        sections = {name: values for name, values in self.said.items() if name != "settings"}
+        named = {f"{name}.{key}": value for name, values in sections.items() for key, value in values.items()}
+        return named | qualify_names(self.said.get("settings", {}))
 
     def chosen(self) -> Policy:
-        """The policy file as it is now, with what this run changed.
+        """For everything that a release is made of: the file's policy, with other parameters of mechanisms at most."""
+        return policy_in_file().with_run_changes(self.changes)
 
-        A launchpad sends back everything it showed. What it showed is the policy of the time when the definitions were
-        loaded, so only values that differ from that are changes; the others are read from the file.
-        """
-        policy = Policy.load(Settings.from_environment().policy_file)
-        launched = {}
-        for name, section in policy.mechanisms.items():
-            given = getattr(self, name, None)
-            fields = {} if given is None else type(given).model_fields
-            changes = {key: value for key, field in fields.items() if (value := getattr(given, key)) != field.default}
-            launched[name] = section.with_changes(**changes)
-        return policy.with_changes(mechanisms=launched).with_settings(self.settings)
+    def for_study(self) -> Policy:
+        """For what is private and never charged: anything but files may be changed."""
+        return policy_in_file().with_settings(self.changes)
+
+
+def policy_in_file() -> Policy:
+    return Policy.load(Settings.from_environment().policy_file)
+
+
+PolicyResource: TypeAlias = dg.ResourceParam[RunPolicy]
+"""How a function asks for the policy."""
+
+
+def policy_resource() -> dg.ResourceDefinition:
+    """The resource `policy`, with a field per mechanism that can be drawn."""
+
+    @dg.resource(config_schema=policy_schema(), description="The policy file; a run may change parameters for itself.")
+    def policy(context: dg.InitResourceContext) -> RunPolicy:
+        return RunPolicy(context.resource_config or {})
+
+    return policy
 
 
 class WarehouseResource(dg.ConfigurableResource[Warehouse]):
@@ -96,9 +109,9 @@ class WarehouseResource(dg.ConfigurableResource[Warehouse]):
     The steps that one process runs share a DuckDB: opening one and giving its memory back takes a tenth of a second.
     """
 
-    duckdb: DuckDBResource
-    """What opens the database; the warehouse's limits on memory, threads and spilling are set on it."""
-
+    # In memory: the log is never written into a database file. No field, because no run may say anything else; the
+    # warehouse's limits on memory, threads and spilling are set on what it opens.
+    _duckdb: DuckDBResource = PrivateAttr(default_factory=lambda: DuckDBResource(database=":memory:"))
     _closing: ExitStack = PrivateAttr(default_factory=ExitStack)
     _database: DuckDBPyConnection | None = PrivateAttr(default=None)
 
@@ -109,7 +122,7 @@ class WarehouseResource(dg.ConfigurableResource[Warehouse]):
     def engine(self) -> Iterator[Engine]:
         """An engine on the shared DuckDB. What it names or keeps is its own and gone with it."""
         if self._database is None:
-            fresh = self._closing.enter_context(self.duckdb.get_connection())
+            fresh = self._closing.enter_context(self._duckdb.get_connection())
             self._database = self._closing.enter_context(open_database(self.open(), fresh))
         try:
             with closing(self._database.cursor()) as connection, Engine.lent(connection) as engine:

@@ -7,20 +7,25 @@ from pathlib import Path
 from typing import Any
 
 import dagster as dg
-from pydantic import Field
 
 from qlog_assets.orchestration.metadata import OWNERS, study_metadata
 from qlog_assets.orchestration.resources import PolicyResource, WarehouseResource, month_of
+from qlog_assets.policy import as_written
 from qlog_assets.studies.study import Study, StudyWork, run_study
 
 PROGRESS = "progress "
 """How the log message begins that says how far a study is: the command line shows it as a bar."""
 
 
-class StudyConfig(dg.Config):
-    """What a run changes of a study's settings, as text, such as `seed: "2"`."""
-
-    settings: dict[str, str] = Field(default={}, description="The study's settings, as the command line's --set")
+# A plain schema, as in `mechanism_assets`: nothing is prefilled, and nothing is taken from the machine's environment.
+STUDY_CONFIG = {
+    "settings": dg.Field(
+        dg.Map(str, dg.Any, key_label_name="key"),
+        is_required=False,
+        description="Other settings of the study than its own, such as `seed: 2`, as the command line's --set",
+    )
+}
+"""What a run changes of a study's settings."""
 
 
 def study_asset(months: dg.PartitionsDefinition, study: Study) -> dg.AssetsDefinition:
@@ -34,15 +39,14 @@ def study_asset(months: dg.PartitionsDefinition, study: Study) -> dg.AssetsDefin
         kinds={"numpy", "csv"},
         owners=OWNERS,
         code_version=str(study.version),
+        config_schema=STUDY_CONFIG,
         description=f"{study.title}. {study.question} Private, seeded, never charged.",
     )
     def studied(
-        context: dg.AssetExecutionContext,
-        config: StudyConfig,
-        warehouse: WarehouseResource,
-        policy: PolicyResource,
+        context: dg.AssetExecutionContext, warehouse: WarehouseResource, policy: PolicyResource
     ) -> dg.MaterializeResult[Any]:
         started = time.monotonic()
+        given = context.op_execution_context.op_config.get("settings", {})
 
         def progress(done: int, of: int, step: str) -> None:
             context.log.info(f"{PROGRESS}{done}/{of} {step}")
@@ -51,8 +55,8 @@ def study_asset(months: dg.PartitionsDefinition, study: Study) -> dg.AssetsDefin
             work = StudyWork(
                 warehouse.open(),
                 engine,
-                policy.chosen(),
-                study.settings(**config.settings),
+                policy.for_study(),
+                study.settings(**{key: as_written(value) for key, value in given.items()}),
                 month_of(context) if study.per_month else None,
                 context.run_id,
             )

@@ -6,6 +6,7 @@ very ledger, is checked here.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from fractions import Fraction
 from pathlib import Path
@@ -17,6 +18,7 @@ from qlog_assets.checks.suites import CheckResult, run_suite
 from qlog_assets.errors import QlogError
 from qlog_assets.ledger import Ledger
 from qlog_assets.months import Month
+from qlog_assets.pipeline.named_files import refuse_unfit_file
 from qlog_assets.privacy.parameters import Exact, Parameters
 from qlog_assets.report.public_zone import find_damage, release_path
 from qlog_assets.sources.pools import Kind, PoolSpec, PublicList, ReleasedPool, load_pool, load_url_list
@@ -50,21 +52,36 @@ class PoolPolicy(Parameters):
     release_ids: tuple[str, ...] = ()
     """For `releases`: the earlier releases whose queries form the pool, pinned by id."""
 
+    @property
+    def reads_file(self) -> bool:
+        return self.kind.endswith(("_file", "_list"))
+
     @model_validator(mode="after")
     def _check_together(self) -> Self:
-        if self.kind.endswith(("_file", "_list")) and self.path is None:
+        if self.reads_file and self.path is None:
             raise ValueError(f"path: a pool of kind {self.kind} needs the file's path")
         if self.kind == "releases" and not self.release_ids:
             raise ValueError("release_ids: a pool of kind releases needs the ids of earlier releases")
+        if self.kind == "releases" and self.path is not None:
+            raise ValueError("path: a pool of kind releases reads no file: take the path out")
         return self
 
 
 @dataclass(frozen=True)
 class PublicLists:
-    """Which public lists the policy names."""
+    """Which public lists the policy names, and where their files may lie."""
 
     pool: PoolPolicy = field(default_factory=PoolPolicy)
     url_list: Path | None = None
+    directories: tuple[Path, ...] = ()
+    """The policy file's own directory and those that it lists. Without any, no file can be named."""
+
+    def named_file(self, name: str) -> tuple[str, Path] | None:
+        """The policy's key and file of a list, where the list is read from a file that the policy names."""
+        key, path = {"pool": ("pool.path", self.pool.path), "url_list": ("url_list", self.url_list)}[name]
+        if path is None or (name == "pool" and not self.pool.reads_file):
+            return None
+        return key, path
 
 
 def build_public_list(
@@ -79,6 +96,7 @@ def build_public_list(
 
     With the month that is about to be released, a pool made of releases must be older than that.
     """
+    refuse_unfit_files(warehouse, lists, (name,))
     zones = (warehouse.landing, warehouse.private)
     if name == "pool":
         spec = pool_spec(warehouse, lists.pool, month)
@@ -88,6 +106,14 @@ def build_public_list(
     else:
         loaded = load_url_list(lists.url_list, list_cache(warehouse), private_zones=zones)
     return _keep(warehouse, name, loaded, run_id, make_current)
+
+
+def refuse_unfit_files(warehouse: Warehouse, lists: PublicLists, names: Iterable[str]) -> None:
+    """Refuse a list whose file lies where the policy may name none, or is no regular file."""
+    for name in names:
+        named = lists.named_file(name)
+        if named is not None:
+            refuse_unfit_file(warehouse, *named, lists.directories)
 
 
 def pool_spec(warehouse: Warehouse, pool: PoolPolicy, month: Month | None) -> PoolSpec:

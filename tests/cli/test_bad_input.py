@@ -19,6 +19,7 @@ from support.cli import Answer, qlog
 from support.instances import AOL_HEADER, MONTHS, Prepared, contents
 
 from qlog_assets.ledger import Ledger
+from qlog_assets.policy import FILE_ALONE
 
 MARCH, _ = MONTHS
 ROW = "7\tweather\t2006-03-02 10:00:00\t1\thttp://www.weather.example\n"
@@ -58,14 +59,53 @@ REFUSALS: dict[str, tuple[tuple[str, ...], str]] = {
     "negative scale": (("release", "safelog", "--month", MARCH, "--set", "click_scale=-1"), "click_scale"),
     "delta of one": (("release", "safelog", "--month", MARCH, "--set", "delta=1"), "delta"),
     "mandatory part off": (("release", "safelog", "--month", MARCH, "--set", "threshold=none"), "threshold"),
-    "missing pool": (("release", "safelog", "--month", MARCH, "--set", "pool.path=no-pool.txt"), "no-pool.txt"),
-    "pool in the landing zone": (
-        ("release", "safelog", "--month", MARCH, "--set", "pool.path={home}/landing/aol/small.txt"),
-        "small.txt",
+    "budget of a run's own": (("release", "safelog", "--month", MARCH, "--set", "budget.epsilon=1000000"), FILE_ALONE),
+    "data set of a run's own": (("release", "safelog", "--month", MARCH, "--set", "dataset=mine"), FILE_ALONE),
+    "months of a run's own": (("release", "safelog", "--month", MARCH, "--set", "last=none"), FILE_ALONE),
+    "pool of a run's own": (("release", "safelog", "--month", MARCH, "--set", "pool.path=/etc/passwd"), FILE_ALONE),
+    "kind of pool of a run's own": (("release", "safelog", "--month", MARCH, "--set", "pool.kind=default"), FILE_ALONE),
+    "url list of a run's own": (("release", "safelog", "--month", MARCH, "--set", "url_list=urls.txt"), FILE_ALONE),
+    "limits of a run's own": (("release", "safelog", "--month", MARCH, "--set", "limits.epsilon=99"), FILE_ALONE),
+    "directories of a run's own": (
+        ("release", "safelog", "--month", MARCH, "--set", "public_directories=/etc"),
+        FILE_ALONE,
     ),
-    "pure epsilon with an unknown url list": (
-        ("release", "safelog", "--month", MARCH, "--set", "delta=0", "--set", "url_list=no-urls.txt"),
-        "no-urls.txt",
+    "words of a run's own": (("release", "safelog", "--month", MARCH, "--set", "about.publisher=me"), FILE_ALONE),
+    "rejected rows of a run's own": (
+        ("release", "safelog", "--month", MARCH, "--set", "ingest.max_rejected_share=0.9"),
+        FILE_ALONE,
+    ),
+    "another mechanism's parameter": (
+        ("release", "safelog", "--month", MARCH, "--set", "zealous.epsilon=1"),
+        "zealous.epsilon: is no parameter of safelog",
+    ),
+    "more epsilon than the policy's": (
+        ("release", "safelog", "--month", MARCH, "--set", "selection_scale=0.4"),
+        "one release may cost ε = 20 at most",
+    ),
+    "more delta than the policy's": (
+        ("release", "safelog", "--month", MARCH, "--set", "delta=2e-3"),
+        "at δ = 0.002: one release may cost δ = 0.001 at most",
+    ),
+    "simulation from a file of its own": (
+        ("simulate", "safelog", "--month", MARCH, "--set", "pool.path=/etc/passwd"),
+        "pool.path: names a file",
+    ),
+    "simulation with a url list of its own": (
+        ("simulate", "safelog", "--month", MARCH, "--set", "url_list=/etc/passwd"),
+        "url_list: names a file",
+    ),
+    "study of a file of its own": (
+        ("study", "zealous", "--month", MARCH, "--set", "pool.path=/etc/passwd"),
+        "pool.path: names a file",
+    ),
+    "plan from a file of its own": (
+        ("plan", "zealous", "--rows", "1000", "--set", "url_list=/etc/passwd"),
+        "url_list: names a file",
+    ),
+    "guarantee with a file of its own": (
+        ("guarantee", "safelog", "--set", "url_list=/etc/passwd"),
+        "url_list: names a file",
     ),
     "paper variant released": (("release", "safelog", "--month", MARCH, "--set", "variant=paper"), "variant"),
     "simulation of another mechanism": (("simulate", "nothing", "--month", MARCH), "nothing"),

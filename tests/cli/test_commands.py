@@ -17,6 +17,7 @@ from support.instances import (
     USERS,
     Prepared,
     contents,
+    edit_policy,
     make_home,
     small_log,
 )
@@ -281,10 +282,9 @@ def test_an_excite_log_is_ingested_and_a_release_of_it_may_be_empty(home: Path, 
     assert expected[1] in (None, answer["rejected"])
     assert set(answer["months"]) == {"1997-09"}
     # The pool of the test, because the default pool has 250,000 queries and nothing here depends on it.
-    pool = home.parent / "pool.txt"
-    pool.write_text("weather\n", encoding="utf-8")
-    settings = ("--set", "pool.kind=query_list", "--set", f"pool.path={pool}")
-    release = qlog(home, "release", "safelog", "--month", "1997-09", *settings, "--json").json
+    (home / "pool.txt").write_text("weather\n", encoding="utf-8")
+    edit_policy(home, pool='kind = "query_list"\npath = "pool.txt"')
+    release = qlog(home, "release", "safelog", "--month", "1997-09", "--json").json
     assert release["charged"] is True and set(release["rows"]) == {"queries", "clicks", "transitions"}
     assert json.loads((Path(release["path"]) / "manifest.json").read_text())["month"] == "1997-09"
 
@@ -327,8 +327,8 @@ def test_pure_epsilon_releases_pool_queries_and_listed_urls_only(ingested: Path)
     """With delta = 0 nothing that is not public already can appear, whatever was typed."""
     urls = ingested / "urls.txt"
     urls.write_text("http://www.weather.example\nhttp://www.news.example\n", encoding="utf-8")
-    settings = ("--set", "delta=0", "--set", f"url_list={urls}")
-    answer = qlog(ingested, "release", "safelog", "--month", MARCH, *settings, "--json").json
+    edit_policy(ingested, top='url_list = "urls.txt"')
+    answer = qlog(ingested, "release", "safelog", "--month", MARCH, "--set", "delta=0", "--json").json
     assert answer["delta"] == 0 and answer["epsilon"] == POLICY_EPSILON
     pool = set((ingested / "pool.txt").read_text().splitlines())
     rows = {name: pq.read_table(Path(answer["path"]) / f"{name}.parquet").to_pylist() for name in answer["rows"]}

@@ -24,7 +24,7 @@ from support.door import (
     released_id,
     warehouse_at,
 )
-from support.instances import AOL_HEADER
+from support.instances import AOL_HEADER, edit_policy
 from support.stages import Stages
 from support.tampering import flip
 from support.warehouses import build_chain
@@ -263,12 +263,13 @@ def test_one_more_draw_than_the_budget_holds_is_refused_with_the_shortfall(relea
 
 
 def test_a_second_name_for_the_same_log_is_no_second_budget(released: Path) -> None:
+    edit_policy(released, top='dataset = "other"')
     with pytest.raises(DoorError, match="belongs to the data set small, not to other"):
-        release(released, settings={"dataset": "other"})
+        release(released)
     shutil.rmtree(released / "released")
     with pytest.raises(DoorError, match="this warehouse holds the data set small and the policy says other"):
-        release(released, settings={"dataset": "other"})
-    refused = qlog(released, "release", "safelog", "--month", MARCH, "--set", "dataset=other").refusal
+        release(released)
+    refused = qlog(released, "release", "safelog", "--month", MARCH).refusal
     assert "a second name would be a second budget for the same people" in refused
     assert len(charges(released)) == 1
 

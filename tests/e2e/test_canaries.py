@@ -14,6 +14,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 from support.cli import Answer, qlog
+from support.instances import edit_policy
 
 from qlog_assets.synthetic import plant
 
@@ -129,7 +130,13 @@ def test_no_canary_is_seen_in_what_goes_wrong(tmp_path: Path, seed: int) -> None
     columns.write_text('user = "Query"\nquery = "Session"\ntime = "QueryTime"\n', encoding="utf-8")
     fail("ingest", log, "--format", "table", "--columns", columns)
     fail("release", "safelog", "--month", MONTH, "--set", f"pool.path={log}")
-    fail("release", "safelog", "--month", MONTH, "--set", "budget.epsilon=1", "--set", "dataset=poor")
+    good = (home / "policy.toml").read_text(encoding="utf-8")
+    edit_policy(home, pool=f'path = "{log}"')
+    fail("release", "safelog", "--month", MONTH)
+    (home / "policy.toml").write_text(good, encoding="utf-8")
+    edit_policy(home, top='dataset = "poor"', budget="epsilon = 1")
+    fail("release", "safelog", "--month", MONTH)
+    (home / "policy.toml").write_text(good, encoding="utf-8")
     # Files that were cut or replaced after they were written.
     (cleaned,) = (home / "private" / "cleaned_log" / MONTH).glob("*/log.parquet")
     cut = cleaned.read_bytes()[: cleaned.stat().st_size // 2]

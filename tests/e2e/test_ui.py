@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import os
 import shutil
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from support.browser import picture
 from support.cli import qlog
 from support.instances import MONTHS, POLICY_EPSILON, Prepared
-from support.server import Server, qlog_ui
+from support.server import Server
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
@@ -22,20 +21,11 @@ query { repositoriesOrError { ... on RepositoryConnection { nodes {
     jobs { name } schedules { name } sensors { name }
 } } } }
 """
-CHROMIUM = next((path for name in ("chromium", "chromium-browser") if (path := shutil.which(name))), None)
-SCREENSHOTS = os.environ.get("QLOG_SCREENSHOTS")
-"""A folder to keep pictures in, to be looked at."""
 
 
 @pytest.fixture(scope="module")
 def home(prepared: Prepared, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return Path(shutil.copytree(prepared("released"), tmp_path_factory.mktemp("ui") / "warehouse", symlinks=True))
-
-
-@pytest.fixture(scope="module")
-def server(home: Path) -> Iterator[Server]:
-    with qlog_ui(home) as running:
-        yield running
 
 
 @pytest.mark.slow
@@ -64,28 +54,6 @@ def test_a_release_launched_in_the_launchpad_is_charged_once_and_refused_with_ot
     assert status == "FAILURE" and "again" in said
     assert len(qlog(home, "ledger", "--json").json["charges"]) == 2
     assert qlog(home, "audit", "--json").json["ok"] is True
-
-
-@pytest.fixture
-def page(server: Server) -> Iterator[Page]:
-    if CHROMIUM is None:
-        pytest.skip("no Chromium on this machine: apt-get install chromium")
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as driver:
-        browser = driver.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        page = browser.new_page(viewport={"width": 1600, "height": 900})
-        asked: list[str] = []
-        page.on("request", lambda request: asked.append(request.url))
-        yield page
-        browser.close()
-        strangers = [url for url in asked if not url.startswith((server.address, "data:", "blob:", "ws://127.0.0.1"))]
-        assert strangers == [], "the UI asks nobody else"
-
-
-def picture(page: Page, name: str) -> None:
-    if SCREENSHOTS:
-        page.screenshot(path=f"{SCREENSHOTS}/{name}.png")
 
 
 @pytest.mark.browser

@@ -16,12 +16,10 @@ from typing import Any
 
 import dagster as dg
 import pytest
-from dagster_duckdb import DuckDBResource
 from support.instances import load_definitions, make_home
 
 from qlog_assets.mechanisms.names import folder_names
 from qlog_assets.mechanisms.register import releasable, simulated
-from qlog_assets.orchestration.resources import WarehouseResource
 from qlog_assets.settings import CHECKOUT
 from qlog_assets.studies.register import studies
 
@@ -99,12 +97,31 @@ def test_the_names_that_folders_tell_are_those_of_the_register() -> None:
     assert folder_names("draw.py") == tuple(mechanism.name for mechanism in simulated())
 
 
-def test_the_database_is_a_resource_of_its_own_that_the_warehouse_opens(definitions: dg.Definitions) -> None:
-    resources = dict(definitions.resources or {})
-    assert isinstance(resources["duckdb"], DuckDBResource)
-    assert isinstance(resources["warehouse"], WarehouseResource)
-    # Dagster keeps what stands at the top level apart, and gives it to the resource that names it.
-    assert resources["warehouse"].nested_resources["duckdb"] is resources["duckdb"]
+def test_the_launchpad_of_every_job_opens_empty_and_offers_nothing_that_is_not_read(
+    definitions: dg.Definitions,
+) -> None:
+    """What it prefilled would be the policy of the time when the code was loaded, sent back by every run."""
+    assert set(definitions.resources or {}) == {"policy", "warehouse"}
+    for job in definitions.resolve_all_job_defs():
+        config = job.run_config_schema.config_type
+        assert prefilled(config) == {}, job.name
+
+
+def prefilled(config: Any) -> dict[str, Any]:
+    """The defaults in a configuration's schema that a launchpad would show: all but empty ones."""
+    found = {}
+    for name, field in getattr(config, "fields", {}).items():
+        default = field.default_value if field.default_provided else prefilled(field.config_type)
+        kept = without_empty(default)
+        if kept not in (None, {}):
+            found[name] = kept
+    return found
+
+
+def without_empty(value: Any) -> Any:
+    if not isinstance(value, dict):
+        return value
+    return {name: kept for name, each in value.items() if (kept := without_empty(each)) not in (None, {})}
 
 
 def test_every_asset_says_what_it_is_who_owns_it_and_which_code_made_it(definitions: dg.Definitions) -> None:

@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 from datetime import date
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 import dagster as dg
 import duckdb
 import pytest
-from dagster_duckdb import DuckDBResource
 
 from qlog_assets.errors import ParameterError
 from qlog_assets.mechanisms.register import simulated
 from qlog_assets.months import Month
-from qlog_assets.orchestration.resources import PolicyResource, WarehouseResource, month_partitions
+from qlog_assets.orchestration.resources import (
+    PolicyResource,
+    WarehouseResource,
+    month_partitions,
+    policy_resource,
+    policy_schema,
+)
 from qlog_assets.policy import Policy
 
 POLICY = Policy.model_validate(
@@ -39,60 +45,127 @@ def policy_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("QLOG_POLICY", str(path))
 
 
-def warehouse_resource() -> WarehouseResource:
-    return WarehouseResource(duckdb=DuckDBResource(database=":memory:"))
-
-
-def policy_seen_by_a_run(launched: dict[str, Any]) -> Policy:
+def seen_by_a_run(launched: dict[str, Any], asking: str = "chosen") -> Policy:
     """What an asset is given when somebody writes this into the launchpad."""
     seen: list[Policy] = []
 
     @dg.asset
     def looking(policy: PolicyResource) -> None:
-        seen.append(policy.chosen())
+        seen.append(getattr(policy, asking)())
 
     result = dg.materialize(
         [looking],
-        resources={"policy": PolicyResource.showing(POLICY), "warehouse": warehouse_resource()},
-        run_config={"resources": {"policy": {"config": launched}}},
+        resources={"policy": policy_resource()},
+        run_config={"resources": {"policy": {"config": launched}}} if launched else None,
     )
     assert result.success
     return seen[0]
 
 
-@pytest.mark.parametrize(
-    "launched", [{}, {"settings": {}}, {"settings": {"pool.description": "a test"}}, {"safelog": {}}, {"zealous": {}}]
-)
+@pytest.mark.parametrize("launched", [{}, {"settings": {}}, {"safelog": {}}, {"zealous": {}}])
 def test_a_run_that_changes_nothing_uses_the_policy_files_parameters(launched: dict[str, Any]) -> None:
-    chosen = policy_seen_by_a_run(launched)
+    chosen = seen_by_a_run(launched)
     assert chosen.mechanisms == POLICY.mechanisms and chosen.section("zealous").items_per_user == 3
 
 
 def test_a_run_that_changes_one_parameter_keeps_the_policy_files_others() -> None:
-    chosen = policy_seen_by_a_run({"safelog": {"threshold": 50}})
+    chosen = seen_by_a_run({"safelog": {"threshold": 50}})
     assert chosen.section("safelog") == POLICY.section("safelog").with_changes(threshold=50)
-    assert policy_seen_by_a_run({"settings": {"safelog.threshold": "50"}}).mechanisms == chosen.mechanisms
+    for settings in ({"safelog.threshold": "50"}, {"safelog.threshold": 50}):
+        assert seen_by_a_run({"settings": settings}).mechanisms == chosen.mechanisms
+    assert chosen.in_file.section("safelog") == POLICY.section("safelog")
 
 
 def test_a_run_may_switch_an_optional_part_off_and_on_again() -> None:
     assert POLICY.section("safelog").click_scale is None
-    assert policy_seen_by_a_run({"safelog": {"transition_scale": None}}).section("safelog").transition_scale is None
-    assert policy_seen_by_a_run({"safelog": {"click_scale": "4"}}).section("safelog").click_scale == 4
+    for off in (None, "none"):
+        assert seen_by_a_run({"safelog": {"transition_scale": off}}).section("safelog").transition_scale is None
+    assert seen_by_a_run({"safelog": {"click_scale": "4"}}).section("safelog").click_scale == 4
 
 
-def test_every_mechanism_that_can_be_drawn_has_its_section_in_the_launchpad() -> None:
-    shown = {mechanism.name for mechanism in simulated()}
-    assert shown <= set(type(PolicyResource.showing(POLICY)).model_fields)
-    chosen = policy_seen_by_a_run({"baselines": {"k": 7}, "zealous": {"items_per_user": 9}})
+@pytest.mark.parametrize("written", ["1E-6", 1e-6, 0.000001, "0.000001"])
+def test_a_decimal_may_be_text_or_the_number_that_the_launchpad_makes_of_it(written: object) -> None:
+    """Picking a month rewrites the text 1E-6 as a number."""
+    for launched in ({"safelog": {"delta": written}}, {"settings": {"safelog.delta": written}}):
+        assert seen_by_a_run(launched).section("safelog").as_public()["delta"] == "1E-6"
+
+
+def test_every_mechanism_that_can_be_drawn_has_its_section_in_the_launchpad_with_descriptions() -> None:
+    schema = policy_schema()
+    assert set(schema) == {*(mechanism.name for mechanism in simulated()), "settings"}
+    for mechanism in simulated():
+        fields = schema[mechanism.name].config_type.fields
+        assert set(fields) == set(mechanism.policy_section.model_fields)
+        for key, field in fields.items():
+            assert field.description and field.description == mechanism.policy_section.model_fields[key].description
+            assert not field.is_required and not field.default_provided
+    chosen = seen_by_a_run({"baselines": {"k": 7}, "zealous": {"items_per_user": 9}})
     assert chosen.section("baselines").k == 7 and chosen.section("zealous").items_per_user == 9
     assert chosen.section("safelog") == POLICY.section("safelog")
 
 
 def test_the_launchpad_takes_no_key_that_the_policy_does_not_have() -> None:
     with pytest.raises(dg.DagsterInvalidConfigError, match="treshold"):
-        policy_seen_by_a_run({"safelog": {"treshold": 50}})
+        seen_by_a_run({"safelog": {"treshold": 50}})
     with pytest.raises(ParameterError, match="threshold"):
-        policy_seen_by_a_run({"safelog": {"threshold": 0}})
+        seen_by_a_run({"safelog": {"threshold": 0}})
+    with pytest.raises(ParameterError, match=r"safelog\.delta or zealous\.delta"):
+        seen_by_a_run({"settings": {"delta": "0.1"}})
+
+
+def test_no_run_reads_the_machines_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Dagster's own text type takes `{env: NAME}`: a refused value would print what the variable holds."""
+    monkeypatch.setenv("SECRET", "a password of the machine")
+    for launched in (
+        {"safelog": {"click_support": {"env": "SECRET"}}},
+        {"safelog": {"delta": {"env": "SECRET"}}},
+        {"settings": {"safelog.delta": {"env": "SECRET"}}},
+    ):
+        with pytest.raises((ParameterError, dg.DagsterInvalidConfigError)) as refused:
+            seen_by_a_run(launched)
+        assert "password" not in str(refused.value)
+
+
+FORBIDDEN = {
+    "budget.epsilon": 1_000_000,
+    "dataset": "mine",
+    "last": "2030-01",
+    "pool.path": "/etc/passwd",
+    "pool.kind": "default",
+    "url_list": "/etc/passwd",
+    "limits.epsilon": 99,
+    "ingest.max_rejected_share": 1,
+}
+
+
+@pytest.mark.parametrize("key", FORBIDDEN)
+def test_the_launchpads_settings_change_nothing_of_a_release_but_parameters(key: str) -> None:
+    with pytest.raises(ParameterError, match=f"{key}: .* come from the policy file alone"):
+        seen_by_a_run({"settings": {key: FORBIDDEN[key]}})
+
+
+def test_a_study_may_try_what_a_release_may_not_but_reads_no_file_of_its_own() -> None:
+    tried = {"pool.kind": "default", "pool.probability": 0.5, "safelog.selection_scale": 0.01}
+    chosen = seen_by_a_run({"settings": tried}, "for_study")
+    assert (chosen.pool.probability, chosen.section("safelog").selection_scale) == (Fraction(1, 2), Fraction(1, 100))
+    for key in ("pool.path", "url_list", "public_directories"):
+        with pytest.raises(ParameterError, match=f"{key}: names a file"):
+            seen_by_a_run({"settings": {key: "/etc/passwd"}}, "for_study")
+
+
+def test_a_policy_that_was_edited_after_loading_is_what_a_run_uses(tmp_path: Path) -> None:
+    loaded = policy_resource()
+    (tmp_path / "policy.toml").write_text("[safelog]\nthreshold = 30\nclicks_per_user = 5\n", encoding="utf-8")
+    seen: list[Policy] = []
+
+    @dg.asset
+    def looking(policy: PolicyResource) -> None:
+        seen.append(policy.chosen())
+
+    said = {"resources": {"policy": {"config": {"safelog": {"queries_per_user": 7}}}}}
+    assert dg.materialize([looking], resources={"policy": loaded}, run_config=said).success
+    shown = seen[0].section("safelog").as_public()
+    assert (shown["threshold"], shown["clicks_per_user"], shown["queries_per_user"]) == (30, 5, 7)
 
 
 def test_partitions_include_the_policys_last_month() -> None:
@@ -116,7 +189,7 @@ def test_the_shared_duckdb_keeps_the_machines_limits(tmp_path: Path, monkeypatch
                 row = engine.connection.execute(f"SELECT current_setting('{name}')").fetchone()
                 found[name] = str(row and row[0])
 
-    assert dg.materialize([looking], resources={"warehouse": warehouse_resource()}).success
+    assert dg.materialize([looking], resources={"warehouse": WarehouseResource()}).success
     assert found["threads"] == "1" and found["memory_limit"].startswith("244")
     assert Path(found["temp_directory"]).is_relative_to(tmp_path / "private" / "spill")
     assert found["autoinstall_known_extensions"].lower() == "false"
@@ -145,7 +218,7 @@ def test_steps_share_a_duckdb_but_no_table_and_it_is_closed_whatever_happens(
         if fails:
             raise ValueError("a step that fails")
 
-    result = dg.materialize([first, second], resources={"warehouse": warehouse_resource()}, raise_on_error=False)
+    result = dg.materialize([first, second], resources={"warehouse": WarehouseResource()}, raise_on_error=False)
     assert result.success is not fails
     (database,) = set(databases)
     assert database is not None
@@ -171,23 +244,9 @@ def test_a_duckdb_that_failed_is_replaced_and_its_words_are_not_kept(
         with warehouse.engine() as engine:
             assert engine.connection.sql("SELECT table_name FROM duckdb_tables()").fetchall() == []
 
-    result = dg.materialize([first, second], resources={"warehouse": warehouse_resource()}, raise_on_error=False)
+    result = dg.materialize([first, second], resources={"warehouse": WarehouseResource()}, raise_on_error=False)
     (failure,) = result.get_step_failure_events()
     assert failure.step_key == "first"
     assert "InternalException" in str(failure.event_specific_data)
     assert "secret" not in str(failure.event_specific_data)
     assert not list((tmp_path / "private" / "spill").iterdir())
-
-
-def test_a_policy_that_was_edited_after_loading_is_what_a_run_uses(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Dagster sends back every value it showed; only those that somebody changed are changes."""
-    monkeypatch.setenv("QLOG_HOME", str(home))
-    monkeypatch.setenv("QLOG_POLICY", str(home / "policy.toml"))
-    (home / "policy.toml").write_text("[safelog]\nthreshold = 20\n", encoding="utf-8")
-    shown = PolicyResource.showing(Policy.load(home / "policy.toml"))
-    (home / "policy.toml").write_text("[safelog]\nthreshold = 30\nclicks_per_user = 5\n", encoding="utf-8")
-    assert shown.chosen().section("safelog").as_public()["threshold"] == 30
-    assert shown.chosen().section("safelog").as_public()["clicks_per_user"] == 5
-    changed = type(shown)(safelog={**dict(shown.safelog), "queries_per_user": 7})
-    assert changed.chosen().section("safelog").as_public()["queries_per_user"] == 7
-    assert changed.chosen().section("safelog").as_public()["threshold"] == 30

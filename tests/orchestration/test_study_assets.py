@@ -8,12 +8,11 @@ from typing import Any
 
 import dagster as dg
 import pytest
-from dagster_duckdb import DuckDBResource
 from pydantic import Field
 from support.instances import MONTHS
 
 from qlog_assets.errors import ParameterError
-from qlog_assets.orchestration.resources import PolicyResource, WarehouseResource, month_partitions
+from qlog_assets.orchestration.resources import WarehouseResource, month_partitions, policy_resource
 from qlog_assets.orchestration.study_assets import PROGRESS, study_asset
 from qlog_assets.policy import Policy
 from qlog_assets.privacy.parameters import Parameters
@@ -46,16 +45,13 @@ TOY = Study(
 )
 
 
-def run_toy(home: Path, **settings: str) -> dg.ExecuteInProcessResult:
+def run_toy(home: Path, **settings: object) -> dg.ExecuteInProcessResult:
     policy = Policy.load(home / "policy.toml")
     upstream = dg.AssetSpec("raw_log", partitions_def=month_partitions(policy))
     return dg.materialize(
         [upstream, study_asset(month_partitions(policy), TOY)],
         partition_key=MONTHS[0],
-        resources={
-            "policy": PolicyResource.showing(policy),
-            "warehouse": WarehouseResource(duckdb=DuckDBResource(database=":memory:")),
-        },
+        resources={"policy": policy_resource(), "warehouse": WarehouseResource()},
         run_config={"ops": {"study_toy": {"config": {"settings": settings}}}},
     )
 

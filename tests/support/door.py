@@ -41,9 +41,9 @@ def warehouse_at(home: Path) -> Warehouse:
 
 
 def door_at(home: Path, settings: Mapping[str, str] | None = None, **ledger_options: Any) -> Door:
-    """The door of a warehouse, with the policy in it and what `settings` change."""
+    """The door of a warehouse, with the policy in it and what a run's `settings` change."""
     warehouse = warehouse_at(home)
-    policy = Policy.load(home / "policy.toml").with_settings(dict(settings or {}))
+    policy = Policy.load(home / "policy.toml").with_run_changes(settings or {})
     return Door(warehouse, policy, Ledger.open(warehouse.ledger_url, **ledger_options))
 
 
@@ -160,9 +160,10 @@ def die_releasing(home: Path, point: str) -> str:
 # Dagster ------------------------------------------------------------------------------------------------------------
 
 
-def materialize(home: Path, *assets: str, month: Month | None = MARCH) -> Ended:
+def materialize(home: Path, *assets: str, month: Month | None = MARCH, config: Path | None = None) -> Ended:
     """`dagster asset materialize` in a process of its own; the answer is what it printed."""
     partition = [] if month is None else ["--partition", str(month)]
+    partition += [] if config is None else ["--config", str(config)]
     select = ["--select", ",".join(assets)]
     command = ["dagster", "asset", "materialize", *select, *partition, "-m", "qlog_assets.definitions"]
     with tempfile.TemporaryDirectory() as folder:

@@ -70,6 +70,30 @@ def make_home(home: Path, policy: str = POLICY) -> Path:
     return home
 
 
+def edit_policy(home: Path, *, top: str = "", **sections: str) -> None:
+    """Edit the policy file as its owner would: lines at the top, and lines into sections that may be there already.
+
+    What a section says in these lines replaces what it said of the same keys.
+    """
+    path = home / "policy.toml"
+    blocks: dict[str, list[str]] = {"": []}
+    text = path.read_text(encoding="utf-8") if path.exists() else ""
+    current = ""
+    for line in text.splitlines():
+        if line.startswith("["):
+            current = line.strip("[] ")
+            blocks[current] = []
+        else:
+            blocks[current].append(line)
+    for section, lines in {"": top, **sections}.items():
+        added = lines.splitlines()
+        keys = {line.partition("=")[0].strip() for line in added}
+        kept = [line for line in blocks.get(section, []) if line.partition("=")[0].strip() not in keys]
+        blocks[section] = kept + added
+    parts = ["\n".join([f"[{section}]"] * bool(section) + lines) for section, lines in blocks.items()]
+    path.write_text("\n".join(parts) + "\n", encoding="utf-8")
+
+
 def make_ingested(home: Path) -> None:
     log = make_home(home).parent / f"{home.name}-small.txt"
     log.write_text(small_log(), encoding="utf-8")

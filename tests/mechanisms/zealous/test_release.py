@@ -9,10 +9,11 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 from support.cli import qlog
-from support.instances import MONTHS, POPULAR, PRIVATE_QUERY, Prepared
+from support.instances import MONTHS, POPULAR, PRIVATE_QUERY, Prepared, edit_policy
 
 MARCH = MONTHS[0]
 # Little noise, so that forty users have something to release; the test's budget is as large.
+LOUD_POLICY = 'epsilon = 40\ndelta = "1e-3"\nitems_per_user = 8'
 LOUD = ("--set", "epsilon=40", "--set", "delta=1e-3", "--set", "items_per_user=8")
 
 
@@ -20,7 +21,8 @@ LOUD = ("--set", "epsilon=40", "--set", "delta=1e-3", "--set", "items_per_user=8
 def zealous(prepared: Prepared, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A warehouse with a release of March; the tests that share it leave it as it is."""
     home = Path(shutil.copytree(prepared("ingested"), tmp_path_factory.mktemp("zealous") / "home", symlinks=True))
-    assert qlog(home, "release", "zealous", "--month", MARCH, *LOUD, "--json").json["charged"] is True
+    edit_policy(home, zealous=LOUD_POLICY)
+    assert qlog(home, "release", "zealous", "--month", MARCH, "--json").json["charged"] is True
     return home
 
 
@@ -30,7 +32,8 @@ def manifest_of(home: Path) -> dict:
 
 @pytest.mark.parametrize("variant", ["sound", "modern"])
 def test_one_release_holds_four_kinds_and_costs_their_sum(ingested: Path, variant: str) -> None:
-    answer = qlog(ingested, "release", "zealous", "--month", MARCH, *LOUD, "--set", f"variant={variant}", "--json").json
+    edit_policy(ingested, zealous=LOUD_POLICY)
+    answer = qlog(ingested, "release", "zealous", "--month", MARCH, "--set", f"variant={variant}", "--json").json
     assert (answer["variant"], answer["epsilon"], answer["delta"]) == (variant, 40.0, 0.001)
     assert set(answer["rows"]) == {"keywords", "queries", "pairs", "clicks"}
     manifest = manifest_of(ingested)
@@ -47,12 +50,12 @@ def test_one_release_holds_four_kinds_and_costs_their_sum(ingested: Path, varian
 
 def test_asking_again_costs_nothing_and_changes_nothing(zealous: Path) -> None:
     before = manifest_of(zealous)
-    assert qlog(zealous, "release", "zealous", "--month", MARCH, *LOUD, "--json").json["charged"] is False
+    assert qlog(zealous, "release", "zealous", "--month", MARCH, "--json").json["charged"] is False
     assert manifest_of(zealous) == before
 
 
 def test_another_variant_of_a_released_month_is_refused(zealous: Path) -> None:
-    refusal = qlog(zealous, "release", "zealous", "--month", MARCH, *LOUD, "--set", "variant=sound", "--json").refusal
+    refusal = qlog(zealous, "release", "zealous", "--month", MARCH, "--set", "variant=sound", "--json").refusal
     assert "--again" in refusal and "variant" in refusal
 
 
@@ -74,7 +77,7 @@ def test_the_door_refuses_items_chosen_with_another_limit(zealous: Path) -> None
     from qlog_assets.door.inputs import DoorError
     from qlog_assets.months import Month
 
-    door = door_at(zealous, {"zealous.items_per_user": "2", "zealous.epsilon": "40", "zealous.delta": "1e-3"})
+    door = door_at(zealous, {"zealous.items_per_user": "2"})
     with pytest.raises(DoorError, match="items_per_user = 8"):
         door.draw("zealous", Month(MARCH), again="another limit")
 

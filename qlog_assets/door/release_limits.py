@@ -1,0 +1,54 @@
+"""The most that one release may cost: what the policy file sets, or else what its own parameters cost.
+
+A run may ask for other parameters of the mechanism. It never gets more ε or δ than the file's owner allowed, and
+nothing but parameters: data set, budget, months, files and pools are those of the file.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+from qlog_assets.door.inputs import DoorError
+from qlog_assets.mechanisms.mechanism import Mechanism
+from qlog_assets.policy import FILE_ALONE, Policy
+from qlog_assets.privacy.guarantee import Guarantee, Number, PrivacyLoss, printed
+from qlog_assets.privacy.parameters import decimal_text
+
+SYMBOLS = {"epsilon": "ε", "delta": "δ"}
+
+
+def refuse_beyond_limits(policy: Policy, mechanism: Mechanism, asked: Guarantee) -> None:
+    """Refuse a request that costs more than the policy file allows, or changes more of it than parameters."""
+    owners = policy.in_file
+    if policy.with_changes(mechanisms=owners.mechanisms).as_public() != owners.as_public():
+        raise DoorError(f"the door refuses a policy that was changed outside the mechanisms' sections: {FILE_ALONE}")
+    assert asked.proven is not None
+    own = own_cost(owners, mechanism)
+    for name, symbol in SYMBOLS.items():
+        limit, cost, wanted = (getattr(each, name) for each in (owners.limits, own, asked.proven))
+        if limit is not None and cost > limit:
+            raise DoorError(
+                f"{owners.source}: [{mechanism.name}] costs {symbol} = {amount(cost)}, and [limits] allows {symbol} = "
+                f"{amount(limit)} per release: make the two agree"
+            )
+        most = cost if limit is None else limit
+        if wanted > most:
+            own_words = f"what its own [{mechanism.name}] costs, because [limits] sets no {name}"
+            where = own_words if limit is None else f"[limits] {name}"
+            raise DoorError(
+                f"the door refuses {mechanism.name} at {symbol} = {amount(wanted)}: one release may cost {symbol} = "
+                f"{amount(most)} at most, by {owners.source} ({where}); nothing was drawn or charged"
+            )
+
+
+def own_cost(owners: Policy, mechanism: Mechanism) -> PrivacyLoss:
+    """What a release by the policy file's own parameters costs."""
+    own = mechanism.guarantee(owners.variant(mechanism), owners.parameters(mechanism)).proven
+    assert own is not None, "a policy's section can only choose among variants that may be published"
+    return own
+
+
+def amount(value: Number) -> str:
+    """A cost in digits, never below what it is: as it was written where that is short."""
+    exact = decimal_text(Fraction(value))
+    return exact if len(exact) <= 12 and "/" not in exact else repr(printed(value))
