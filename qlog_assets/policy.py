@@ -40,6 +40,28 @@ class BudgetPolicy(Parameters):
     """With zcdp: the part of delta that turning ρ into (ε, δ) takes. None: half of it."""
 
 
+class LedgerPolicy(Parameters):
+    """How the ledger is kept from forgetting. Read from the policy file alone: no run may change it."""
+
+    witness: str | None = Field(None, min_length=1, repr=False, exclude=True)
+    """Where a copy of each charge goes before noise is drawn: a file that is only appended to, outside the warehouse,
+    or the URL of a second database (sqlite:///FILE or postgresql://USER@HOST/NAME). None: an old copy of the ledger
+    that is put in its place cannot be told from the ledger."""
+
+    def as_public(self) -> dict[str, Any]:
+        """Whether there is a witness. Where it is stays private: a URL may hold a password."""
+        return {"witness": None if self.witness is None else "named"}
+
+    def relative_to(self, folder: Path) -> LedgerPolicy:
+        """The same with a file's name read from the folder of the policy file."""
+        if self.witness is None:
+            return self
+        scheme = "sqlite:///" if self.witness.startswith("sqlite:///") else ""
+        if "://" in self.witness and not scheme:
+            return self
+        return LedgerPolicy(witness=f"{scheme}{folder.resolve() / self.witness.removeprefix(scheme)}")
+
+
 class AboutPolicy(Parameters):
     """What the data set's owner says of it in public: goes into manifests and datasheets as it is."""
 
@@ -69,6 +91,7 @@ class Policy(Parameters):
     about: AboutPolicy = AboutPolicy()
     budget: BudgetPolicy = BudgetPolicy()
     ingest: IngestPolicy = IngestPolicy()
+    ledger: LedgerPolicy = LedgerPolicy()
     pool: PoolPolicy = PoolPolicy()
     url_list: Path | None = None
     """A public list of urls: clicks are then released for listed urls only, at no cost in δ."""
@@ -121,7 +144,7 @@ class Policy(Parameters):
         if pool.path is not None:
             pool = pool.with_changes(path=folder / pool.path)
         url_list = None if self.url_list is None else folder / self.url_list
-        return self.with_changes(pool=pool, url_list=url_list)
+        return self.with_changes(pool=pool, url_list=url_list, ledger=self.ledger.relative_to(folder))
 
     def section(self, mechanism: str) -> Parameters:
         """What the policy says of a mechanism."""

@@ -46,6 +46,8 @@ class DrawnRelease:
     software: dict[str, str]
     about: dict[str, str | None]
     public_material: tuple[dict[str, Any], ...]
+    witnessed: bool | None = None
+    """Whether a witness had the charge before this was drawn. None in draws of versions that did not say."""
 
 
 @dataclass(frozen=True)
