@@ -35,7 +35,7 @@ from qlog_assets.ledger.rules import (
 )
 from qlog_assets.ledger.state import NEXT_STATES, Charge, Dataset, Request, State, fold
 from qlog_assets.ledger.store import Author, LedgerError, MissingLedgerError, Store, Writer
-from qlog_assets.ledger.witness import RESET, Witness, WitnessError, is_known
+from qlog_assets.ledger.witness import Witness, meet_witness, tell_witness
 from qlog_assets.months import Month
 from qlog_assets.storage.digests import canonical_line
 
@@ -330,42 +330,10 @@ class Ledger:
                 state.apply(event)
                 return event
 
-            if self._meet_witness(writer.events, state):
-                append("witnessed", "", {"kind": self._witness.kind})  # type: ignore[union-attr]
+            if meet_witness(self._witness, writer.events, state.witnessed, self.where):
+                append("witnessed", "", {})
             yield state, append
-        if self._witness is not None:
-            try:
-                self._witness.catch_up(writer.events)
-            except LedgerError as error:
-                raise WitnessError(
-                    f"{error}; what was written to the ledger stays there, and nothing is drawn or "
-                    "published for it before the witness has it: mend that and run again, at no new charge"
-                ) from None
-
-    def _meet_witness(self, events: list[Event], state: State) -> bool:
-        """Refuse to write where the witness knows more than this history, or is not there to be asked.
-
-        Returns whether this is a witness's first use, which is recorded: from then on one that is empty or not named
-        any more was lost. It gets the history before that: killed in between, nobody finds a witness that was emptied.
-        """
-        if self._witness is None:
-            if state.witnessed:
-                raise WitnessError(
-                    f"the ledger at {self.where} has a witness and the policy names none; nothing was charged: name it "
-                    f"again under [ledger] witness, or say {RESET}"
-                )
-            return False
-        last = self._witness.last()
-        if last is None:
-            if state.witnessed:
-                raise WitnessError(
-                    f"the witness at {self._witness.where} is empty or gone; nothing was charged: restore it, or say "
-                    f"{RESET}"
-                )
-            self._witness.catch_up(events)
-        elif not is_known(last, events):
-            raise self._witness.refusal(events, self.where)
-        return not state.witnessed
+        tell_witness(self._witness, writer.events)
 
     def _advance(self, release: str, to: str, field: str, digest: str) -> Charge:
         with self._transaction() as (state, append):

@@ -12,10 +12,9 @@ Here are the comparison, what is refused, and the witness in a second database. 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
 
 from sqlalchemy.engine import URL
 
@@ -24,6 +23,13 @@ from qlog_assets.ledger.store import EVENTS, LedgerError, Store, ensure_file
 
 RECOVER = "run qlog ledger recover"
 RESET = "qlog ledger witness --reset REASON"
+
+
+def _pass(point: str) -> None:
+    """What happens at a named point of a write: nothing. Fault tests put a kill here."""
+
+
+on_point: Callable[[str], None] = _pass
 
 
 class WitnessError(LedgerError):
@@ -76,7 +82,6 @@ def is_known(last: Event, events: Sequence[Event]) -> bool:
 class Witness(ABC):
     """A place outside that keeps a copy of a ledger's events."""
 
-    kind: Literal["file", "database"]
     where: str
     """The file, or the URL without its password: fit for messages."""
 
@@ -128,10 +133,48 @@ class Witness(ABC):
         )
 
 
+def meet_witness(witness: Witness | None, events: Sequence[Event], witnessed: bool, ledger: str) -> bool:
+    """Refuse to write where the witness knows more than this history, or is not there to be asked.
+
+    Returns whether this is a witness's first use, which is to be recorded: from then on one that is empty or not named
+    any more was lost. It gets the history before that: killed in between, nobody finds a witness that was emptied.
+    """
+    if witness is None:
+        if witnessed:
+            raise WitnessError(
+                f"the ledger at {ledger} has a witness and the policy names none; nothing was charged: name it again "
+                f"under [ledger] witness, or say {RESET}"
+            )
+        return False
+    last = witness.last()
+    if last is None:
+        if witnessed:
+            raise WitnessError(
+                f"the witness at {witness.where} is empty or gone; nothing was charged: restore it, or say {RESET}"
+            )
+        witness.catch_up(events)
+    elif not is_known(last, events):
+        raise witness.refusal(events, ledger)
+    return not witnessed
+
+
+def tell_witness(witness: Witness | None, events: Sequence[Event]) -> None:
+    """Bring the witness up to date with what was committed. The caller draws nothing before this returns."""
+    on_point("committed")
+    if witness is None:
+        return
+    try:
+        witness.catch_up(events)
+    except LedgerError as error:
+        raise WitnessError(
+            f"{error}; what the ledger has stays charged, and nothing is drawn or published before the witness has it, "
+            "too: mend that and run again, at no new charge"
+        ) from None
+    on_point("witnessed")
+
+
 class DatabaseWitness(Witness):
     """A witness in a second database: the same table by another name, filled with copies."""
-
-    kind = "database"
 
     def __init__(self, url: URL, wait_seconds: float = 30) -> None:
         self._file = Path(str(url.database)) if url.get_backend_name() == "sqlite" else None

@@ -32,8 +32,6 @@ TAIL_BYTES = 1 << 16
 class FileWitness(Witness):
     """A witness in an append-only file. Holds no descriptor between calls, so it survives a fork."""
 
-    kind = "file"
-
     def __init__(self, path: Path, wait_seconds: float = 30) -> None:
         self.path = path
         self.where = str(path)
