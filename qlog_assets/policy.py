@@ -59,7 +59,7 @@ class LedgerPolicy(Parameters):
         scheme = "sqlite:///" if self.witness.startswith("sqlite:///") else ""
         if "://" in self.witness and not scheme:
             return self
-        return LedgerPolicy(witness=f"{scheme}{folder.resolve() / self.witness.removeprefix(scheme)}")
+        return LedgerPolicy(witness=f"{scheme}{(folder / self.witness.removeprefix(scheme)).resolve()}")
 
 
 class AboutPolicy(Parameters):

@@ -50,7 +50,8 @@ def refuse_unknown_releases(warehouse: Warehouse, ledger: Ledger, dataset: str) 
     if found:
         more = f" (and {len(found) - 1} more)" if len(found) > 1 else ""
         raise DoorError(
-            f"the door refuses to work: {found[0]}{more}: restore the ledger that charged for it, or what was there"
+            f"the door refuses to work: {found[0]}{more}: restore the ledger that charged for it (qlog ledger recover, "
+            "where a witness has it), or what was there"
         )
 
 
@@ -81,8 +82,8 @@ def refuse_orphan_draws(warehouse: Warehouse, ledger: Ledger) -> None:
     if found:
         more = f" (and {len(found) - 1} more)" if len(found) > 1 else ""
         raise DoorError(
-            f"the door refuses to work: {found[0]}{more}: restore the ledger that charged for it, or run qlog ledger "
-            "recover where a witness has it"
+            f"the door refuses to work: {found[0]}{more}: restore the ledger that charged for it (qlog ledger recover, "
+            "where a witness has it)"
         )
 
 

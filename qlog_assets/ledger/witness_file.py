@@ -54,7 +54,7 @@ class FileWitness(Witness):
             missing = self.missing_of(_last_event(descriptor), events)
             if missing:
                 text = "".join(f"{canonical_line(asdict(event))}\n" for event in missing)
-                _write_whole(descriptor, (b"" if _ends_whole(descriptor) else b"\n") + text.encode("ascii"))
+                write_whole(descriptor, (b"" if _ends_whole(descriptor) else b"\n") + text.encode("ascii"))
                 os.fsync(descriptor)
         if new:
             sync(self.path.parent)
@@ -149,7 +149,7 @@ def _read_from(descriptor: int, start: int) -> bytes:
     return b"".join(parts)
 
 
-def _write_whole(descriptor: int, data: bytes) -> None:
+def write_whole(descriptor: int, data: bytes) -> None:
     """Write all of it: a disk that fills up takes a part, and says so only when it is asked again."""
     while data:
         data = data[os.write(descriptor, data) :]

@@ -253,7 +253,8 @@ def walk(ledger: Ledger, steps: list[tuple[str, int]], digit: str) -> None:
             assert not isinstance(refusal, WitnessError), refusal
 
 
-@settings(max_examples=25, deadline=None)
+@pytest.mark.slow
+@settings(max_examples=40, deadline=None)
 @given(before=STEPS, after=STEPS, meanwhile=STEPS)
 def test_whatever_was_lost_and_whatever_came_after_a_recovery_only_shrinks_what_is_left(
     tmp_path_factory: pytest.TempPathFactory,
