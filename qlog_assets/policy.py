@@ -55,6 +55,28 @@ class LimitsPolicy(Parameters):
     """The largest δ of one release. None: what this file's own parameters of the mechanism cost."""
 
 
+class LedgerPolicy(Parameters):
+    """How the ledger is kept from forgetting. Read from the policy file alone: no run may change it."""
+
+    witness: str | None = Field(None, min_length=1, repr=False, exclude=True)
+    """Where a copy of each charge goes before noise is drawn: a file that is only appended to, outside the warehouse,
+    or the URL of a second database (sqlite:///FILE or postgresql://USER@HOST/NAME). None: an old copy of the ledger
+    that is put in its place cannot be told from the ledger."""
+
+    def as_public(self) -> dict[str, Any]:
+        """Whether there is a witness. Where it is stays private: a URL may hold a password."""
+        return {"witness": None if self.witness is None else "named"}
+
+    def relative_to(self, folder: Path) -> LedgerPolicy:
+        """The same with a file's name read from the folder of the policy file."""
+        if self.witness is None:
+            return self
+        scheme = "sqlite:///" if self.witness.startswith("sqlite:///") else ""
+        if "://" in self.witness and not scheme:
+            return self
+        return LedgerPolicy(witness=f"{scheme}{(folder / self.witness.removeprefix(scheme)).resolve()}")
+
+
 class AboutPolicy(Parameters):
     """What the data set's owner says of it in public: goes into manifests and datasheets as it is."""
 
@@ -85,6 +107,7 @@ class Policy(Parameters):
     budget: BudgetPolicy = BudgetPolicy()
     limits: LimitsPolicy = LimitsPolicy()
     ingest: IngestPolicy = IngestPolicy()
+    ledger: LedgerPolicy = LedgerPolicy()
     pool: PoolPolicy = PoolPolicy()
     url_list: Path | None = None
     """A public list of urls: clicks are then released for listed urls only, at no cost in δ."""
@@ -146,7 +169,9 @@ class Policy(Parameters):
             pool = pool.with_changes(path=folder / pool.path)
         url_list = None if self.url_list is None else folder / self.url_list
         directories = tuple(folder / directory for directory in self.public_directories)
-        return self.with_changes(pool=pool, url_list=url_list, public_directories=directories)
+        return self.with_changes(
+            pool=pool, url_list=url_list, public_directories=directories, ledger=self.ledger.relative_to(folder)
+        )
 
     @property
     def source(self) -> str:

@@ -121,12 +121,18 @@ def guarantee(
     return explain_guarantee(mechanism, variant, settings or {})
 
 
-def audit(releases: Sequence[str] = ()) -> AuditReport:
-    """Verify the named releases, or all of them; `report.ok` says whether nothing was found."""
+def audit(releases: Sequence[str] = (), *, witness: bool = False) -> AuditReport:
+    """Verify the named releases, or all of them; `report.ok` says whether nothing was found.
+
+    With `witness`, the ledger is compared with its witness, event by event.
+    """
     from qlog_assets.verify.audit import audit_warehouse
+    from qlog_assets.verify.witness import audit_witness
 
     warehouse, policy = _open()
-    return audit_warehouse(warehouse, policy.dataset, releases)
+    report = audit_warehouse(warehouse, policy.dataset, releases)
+    audit_witness(warehouse, policy, report, asked=witness)
+    return report
 
 
 def load(mechanism: str, month: str, table: str = "queries") -> pandas.DataFrame:

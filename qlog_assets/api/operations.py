@@ -14,7 +14,7 @@ from typing import Any
 
 from qlog_assets.api.runs import Bar, JobRun, RunFailedError, Tell, get_ready, run, run_all
 from qlog_assets.errors import QlogError
-from qlog_assets.ledger import Ledger
+from qlog_assets.ledger import Ledger, MissingLedgerError
 from qlog_assets.months import Month
 from qlog_assets.pipeline.batches import (
     LANDING_BATCH,
@@ -132,7 +132,11 @@ def release_months(
 
 
 def charged_releases(warehouse: Warehouse, policy: Policy) -> set[str]:
-    return {charge.release_id for charge in Ledger.open(warehouse.make().ledger_url).charges(policy.dataset)}
+    """The releases that were charged so far; none where no ledger is yet."""
+    try:
+        return {charge.release_id for charge in Ledger.read(warehouse.make().ledger_url).charges(policy.dataset)}
+    except MissingLedgerError:
+        return set()
 
 
 def describe_release(
@@ -141,7 +145,7 @@ def describe_release(
     """A month's current release as the contract of `qlog release --json` has it."""
     from qlog_assets.door.publication import Publication
 
-    ledger = Ledger.open(warehouse.ledger_url)
+    ledger = Ledger.read(warehouse.ledger_url)
     charge = ledger.live(policy.dataset, month, mechanism)[-1]
     path = release_path(warehouse, charge)
     left = ledger.left(policy.dataset)

@@ -21,10 +21,10 @@ ledger_app = typer.Typer(invoke_without_command=True, help="What was spent, what
 
 
 def open_ledger() -> tuple[Warehouse, Policy, Ledger]:
-    from qlog_assets.ledger import Ledger
+    from qlog_assets.door.ledgers import open_ledger as open_for_writing
 
     warehouse, policy = opened()
-    return warehouse, policy, Ledger.open(warehouse.make().ledger_url)
+    return warehouse, policy, open_for_writing(warehouse, policy)
 
 
 def open_account() -> tuple[Warehouse, Policy, Ledger]:
@@ -134,19 +134,69 @@ def abandon(
     show(facts, as_json, lambda _: console.print(f"{charge.release_id} is abandoned; its charge was given back"))
 
 
+@ledger_app.command()
+def recover(
+    reason: Annotated[str, typer.Option(help="Why; it is recorded")],
+    as_json: Json = False,
+) -> None:
+    """Bring back from the witness what the ledger lost when it was restored from an old copy."""
+    from qlog_assets.door.ledgers import recover_ledger
+
+    warehouse, policy = opened()
+    show(recover_ledger(warehouse, policy, reason).as_json(), as_json, recovery_lines)
+
+
+def recovery_lines(facts: dict[str, Any]) -> None:
+    if facts["diverged"]:
+        names = ", ".join(facts["charged_as_lost"]) or "nothing more than before"
+        console.print(f"the ledger had gone on without what it lost; charged once more, as lost: {names}")
+        console.print("name a new, empty witness in the policy: this one holds another history")
+    elif facts["restored"]:
+        console.print(f"{facts['restored']} event(s) brought back; run qlog audit to see what else was set back")
+    else:
+        console.print("the ledger has everything that its witness knows; nothing was written")
+
+
+@ledger_app.command()
+def witness(
+    reset: Annotated[
+        str | None, typer.Option(metavar="REASON", help="Say that the old witness is gone for good; it is recorded")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Compare the ledger with its witness."""
+    from qlog_assets.door.ledgers import reset_ledger_witness
+    from qlog_assets.verify.witness import describe_witness
+
+    warehouse, policy = opened()
+    if reset is not None:
+        reset_ledger_witness(warehouse, policy, reset)
+    show(describe_witness(warehouse, policy), as_json, witness_lines)
+
+
+def witness_lines(facts: dict[str, Any]) -> None:
+    for sentence in (*facts["findings"], *facts["notes"]):
+        console.print(sentence)
+
+
 def register(app: typer.Typer) -> None:
     """Add the commands that stand at the top level."""
 
     @app.command()
     def audit(
         releases: Annotated[list[str] | None, typer.Argument(help="Release ids; all if none is given")] = None,
+        witness: Annotated[
+            bool, typer.Option("--witness", help="Compare the ledger with its witness, event by event")
+        ] = False,
         as_json: Json = False,
     ) -> None:
         """Verify releases against ledger, files, inputs and Dagster's history. Exit code 1 on any finding."""
         from qlog_assets.verify.audit import audit_warehouse
+        from qlog_assets.verify.witness import audit_witness
 
         warehouse, policy = opened()
         report = audit_warehouse(warehouse, policy.dataset, releases or [])
+        audit_witness(warehouse, policy, report, asked=witness)
         show(report.as_json(), as_json, audit_lines)
         if not report.ok:
             raise typer.Exit(1)
@@ -186,6 +236,8 @@ def audit_lines(facts: dict[str, Any]) -> None:
     show_table(["release", "verdict", "what was found"], rows)
     for finding in facts["findings"]:
         console.print(f"FINDING  {finding}")
+    for note in facts["notes"]:
+        console.print(f"note: {note}")
     if facts["ok"]:
         console.print(f"{len(rows)} release(s) verified; nothing was found")
 

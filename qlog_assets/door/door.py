@@ -29,6 +29,7 @@ from qlog_assets.door.preconditions import (
     lock_month,
     pin_dataset,
     refuse_lost_account,
+    refuse_orphan_draws,
     refuse_second_dataset,
     refuse_unknown_releases,
 )
@@ -134,6 +135,7 @@ class Door:
         on_point("asked")
         with lock_month(self.warehouse, name, month, self.wait_seconds), self.open_engine() as engine:
             refuse_unknown_releases(self.warehouse, self.ledger, self.policy.dataset)
+            refuse_orphan_draws(self.warehouse, self.ledger)
             inputs = collect_inputs(self.warehouse, mechanism, month, chosen.as_public())
             on_point("inputs_validated")
             refuse_broken_limits(engine, mechanism, month, inputs[mechanism.limited_stage.name])
@@ -197,6 +199,7 @@ class Door:
         if not self._has_dataset():
             # A new account beside old releases: the ledger that charged for them was lost or swapped.
             refuse_unknown_releases(self.warehouse, self.ledger, self.policy.dataset)
+            refuse_orphan_draws(self.warehouse, self.ledger)
             refuse_lost_account(self.warehouse, self.ledger, self.policy.dataset)
         budget = self.policy.budget
         self.ledger.ensure_dataset(
@@ -253,6 +256,7 @@ class Door:
             public_material=tuple(public_facts(inputs[name]) for name in mechanism.public_inputs if name in inputs),
             words=WORDS,
             failure=failure,
+            witnessed=self.ledger.witnessed,
         )
         try:
             store_draw(self.warehouse, drawn, tables)

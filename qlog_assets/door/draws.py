@@ -52,6 +52,8 @@ class DrawnRelease:
     failure: str | None = None
     """The kind of error that ended it after noise was drawn. Then it has no tables and is never published: a second
     draw in its place would tell that the first one failed, and on what noise that hung."""
+    witnessed: bool | None = None
+    """Whether a witness had the charge before this was drawn. None in draws of versions that did not say."""
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Preconditions of all work at the door: one process per month, one data set, nothing unknown under `released/`.
+"""Preconditions of all work at the door: one process per month, one data set, nothing that no charge accounts for.
 
 These look and refuse; what is drawn and published is `door.py`, and what is asked of its inputs is `inputs.py`.
 """
@@ -9,11 +9,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from qlog_assets.door.draws import DrawError, load_draw
 from qlog_assets.door.inputs import DoorError
 from qlog_assets.ledger import Ledger, LedgerError
 from qlog_assets.report.public_zone import replaced_manifests, unknown_entries
 from qlog_assets.storage.private_files import write_private
-from qlog_assets.storage.scratch import hold_lock
+from qlog_assets.storage.scratch import PREFIX, hold_lock
 from qlog_assets.storage.warehouse import Warehouse
 
 LONGEST_WAIT_SECONDS = 3600
@@ -49,7 +50,40 @@ def refuse_unknown_releases(warehouse: Warehouse, ledger: Ledger, dataset: str) 
     if found:
         more = f" (and {len(found) - 1} more)" if len(found) > 1 else ""
         raise DoorError(
-            f"the door refuses to work: {found[0]}{more}: restore the ledger that charged for it, or what was there"
+            f"the door refuses to work: {found[0]}{more}: restore the ledger that charged for it (qlog ledger recover, "
+            "where a witness has it), or what was there"
+        )
+
+
+def orphan_draws(warehouse: Warehouse, ledger: Ledger) -> list[str]:
+    """A sentence for each stored draw that no charge of the ledger accounts for: its noise was drawn and not paid.
+
+    Says mechanism and month where the draw can be read, and never its fingerprint, which is made from input digests.
+    """
+    # In this order: a draw is stored after it was reserved, so the ledger read afterwards knows what is seen here.
+    stored = sorted(path for path in warehouse.draws.glob("*") if not path.name.startswith(PREFIX))
+    counted = {charge.fingerprint for charge in ledger.charges() if charge.counted}
+    sentences = []
+    for path in stored:
+        if path.name in counted:
+            continue
+        try:
+            drawn = load_draw(warehouse, path.name).release
+            what = f"the draw of {drawn.mechanism} {drawn.month}, number {drawn.draw_number}"
+        except DrawError:
+            what = "something that cannot be read as a draw"
+        sentences.append(f"private/draws holds {what}, which no charge of the ledger at {ledger.where} accounts for")
+    return sentences
+
+
+def refuse_orphan_draws(warehouse: Warehouse, ledger: Ledger) -> None:
+    """Refuse to work beside a draw that nobody was charged for: the ledger that charged was lost or set back."""
+    found = orphan_draws(warehouse, ledger)
+    if found:
+        more = f" (and {len(found) - 1} more)" if len(found) > 1 else ""
+        raise DoorError(
+            f"the door refuses to work: {found[0]}{more}: restore the ledger that charged for it (qlog ledger recover, "
+            "where a witness has it)"
         )
 
 

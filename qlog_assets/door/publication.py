@@ -93,6 +93,7 @@ def stage(
         ledger_seq=head.seq,
         ledger_salt=head.salt,
         ledger_salted_head=head.digest,
+        witnessed=draw.release.witnessed,
         about=draw.release.about,
         software=draw.release.software,
     )

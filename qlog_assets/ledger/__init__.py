@@ -12,6 +12,7 @@ from qlog_assets.ledger.rules import (
 )
 from qlog_assets.ledger.state import Charge, Dataset
 from qlog_assets.ledger.store import LedgerError, MissingLedgerError
+from qlog_assets.ledger.witness import Witness, WitnessError
 
 __all__ = [
     "Amount",
@@ -29,4 +30,6 @@ __all__ = [
     "SaltedHead",
     "UnknownReleaseError",
     "WithdrawnError",
+    "Witness",
+    "WitnessError",
 ]

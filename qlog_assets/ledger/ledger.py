@@ -2,7 +2,8 @@
 
 The history is append-only and the state is folded from it. Every write is one transaction that takes the database's
 write lock, re-reads the whole history, checks it and decides: two processes can never both take the last of a budget.
-Drawing noise and writing files is the door's; this module knows nothing about either.
+Drawing noise and writing files is the door's; this module knows nothing about either. With a witness, a write returns
+only after the witness has its events, and is refused where the witness knows more than the ledger: see `witness.py`.
 """
 
 from __future__ import annotations
@@ -33,11 +34,12 @@ from qlog_assets.ledger.rules import (
     over_budget,
 )
 from qlog_assets.ledger.state import NEXT_STATES, Charge, Dataset, Request, State, fold
-from qlog_assets.ledger.store import Author, LedgerError, Store, Writer
+from qlog_assets.ledger.store import Author, LedgerError, MissingLedgerError, Store, Writer
+from qlog_assets.ledger.witness import Witness, meet_witness, tell_witness
 from qlog_assets.months import Month
 from qlog_assets.storage.digests import canonical_line
 
-OWN_KINDS = ("created", "dataset", "budget", *NEXT_STATES)
+OWN_KINDS = ("created", "dataset", "budget", "witnessed", "unwitnessed", "lost", "recovered", *NEXT_STATES)
 """Events that change the state. Anything else that is recorded is a note: kept, chained, and without effect."""
 
 
@@ -54,11 +56,13 @@ class Balance:
 
 
 class Ledger:
-    """One privacy ledger, open for questions and for charges. Make it with `Ledger.open`."""
+    """One privacy ledger, open for questions and for charges. Made by `Ledger.open`, or for questions by `read`."""
 
-    def __init__(self, store: Store, author: Author) -> None:
+    def __init__(self, store: Store, author: Author | None, witness: Witness | None = None) -> None:
         self._store = store
         self._author = author
+        """Who writes; None where the ledger is open for questions only."""
+        self._witness = witness
 
     @classmethod
     def open(
@@ -71,20 +75,40 @@ class Ledger:
         create: bool = True,
         wait_seconds: float = 30,
         clock: Callable[[], datetime] | None = None,
+        witness: Witness | None = None,
     ) -> Ledger:
         """The ledger at a file path or an SQLAlchemy URL; made if it is not there, unless `create` is False.
 
-        `wait_seconds` bounds how long it waits for another process's transaction, which takes milliseconds.
+        `wait_seconds` bounds how long it waits for another process's transaction, which takes milliseconds. Whoever
+        writes for a warehouse opens it by `door.ledgers.open_ledger`, which knows the policy's witness.
         """
-        author = Author(who or _user_name(), run_id, code_version)
+        author = Author(who or user_name(), run_id, code_version)
         if clock is not None:
             author = replace(author, clock=clock)
-        return cls(Store.open(place, author, create=create, wait_seconds=wait_seconds), author)
+        # Asked before the ledger is looked for: what the witness knows by now, a ledger that is there had before.
+        remembered = create and witness is not None and witness.last() is not None
+        try:
+            store = Store.open(place, author, create=create and not remembered, wait_seconds=wait_seconds)
+        except MissingLedgerError as missing:
+            if witness is None or not remembered:
+                raise
+            raise witness.refusal([], missing.where) from None
+        return cls(store, author, witness)
+
+    @classmethod
+    def read(cls, place: str | Path, *, wait_seconds: float = 30) -> Ledger:
+        """The ledger at a place, open for questions only. It is never made by looking at it."""
+        return cls(Store.open(place, None, create=False, wait_seconds=wait_seconds), None)
 
     @property
     def where(self) -> str:
         """The file, or the URL without its password: fit for messages."""
         return self._store.where
+
+    @property
+    def witnessed(self) -> bool:
+        """Whether each event goes to a witness before the caller that wrote it goes on."""
+        return self._witness is not None
 
     # Writing: each method is one transaction.
 
@@ -118,7 +142,7 @@ class Ledger:
         conversion_delta: Number | None = None,
     ) -> Dataset:
         """Raise or lower a budget, never below what is spent and reserved."""
-        reason = _reason(reason)
+        reason = as_reason(reason)
         with self._transaction() as (state, append):
             old = dataset_of(state, dataset).budget
             kind = accountant or old.accountant
@@ -166,7 +190,7 @@ class Ledger:
         )
         costs = {"epsilon": cost("epsilon", epsilon), "delta": cost("delta", delta)}
         exact_rho = None if rho is None else cost("rho", rho)
-        reason = None if again is None else _reason(again)
+        reason = None if again is None else as_reason(again)
         with self._transaction() as (state, append):
             budget = dataset_of(state, dataset).budget
             known = known_charge(state.history(request), request, reason)
@@ -291,8 +315,10 @@ class Ledger:
     @contextmanager
     def _transaction(self) -> Iterator[tuple[State, Callable[[str, str, dict[str, Any]], Event]]]:
         """The state under the write lock, and the function that adds an event to both the table and the state."""
+        if self._author is None:
+            raise LedgerError(f"the ledger at {self.where} was opened for reading")
         with self._store.writing(self._author) as writer:
-            state, findings = _checked(writer)
+            state, findings = check_history(writer)
             if findings:
                 raise LedgerError(
                     f"the history of the ledger at {self.where} does not verify ({findings[0]}); "
@@ -304,7 +330,10 @@ class Ledger:
                 state.apply(event)
                 return event
 
+            if meet_witness(self._witness, writer.events, state.witnessed, self.where):
+                append("witnessed", "", {})
             yield state, append
+        tell_witness(self._witness, writer.events)
 
     def _advance(self, release: str, to: str, field: str, digest: str) -> Charge:
         with self._transaction() as (state, append):
@@ -321,7 +350,7 @@ class Ledger:
             return state.charges[charge.release_id]
 
     def _close(self, release: str, to: str, reason: str) -> Charge:
-        reason = _reason(reason)
+        reason = as_reason(reason)
         with self._transaction() as (state, append):
             charge = charge_of(state, release)
             if charge.state != to:
@@ -330,7 +359,8 @@ class Ledger:
             return state.charges[charge.release_id]
 
 
-def _checked(writer: Writer) -> tuple[State, list[str]]:
+def check_history(writer: Writer) -> tuple[State, list[str]]:
+    """The state under the lock, and what is wrong with the history that it comes from."""
     state, contradictions = fold(writer.events)
     return state, broken_links(writer.events) + contradictions
 
@@ -343,7 +373,8 @@ def _new_release_id(state: State, request: Request) -> str:
             return release_id
 
 
-def _reason(text: str) -> str:
+def as_reason(text: str) -> str:
+    """A reason on one line; an error where there is none."""
     if not text.strip():
         raise LedgerError("a reason is needed: it is what an auditor will read")
     return " ".join(text.split())
@@ -357,7 +388,7 @@ def _plain(values: Mapping[str, Any]) -> dict[str, Any]:
         raise LedgerError(f"the ledger cannot store this: {error}") from None
 
 
-def _user_name() -> str:
+def user_name() -> str:
     """The operating system's name for the user, without a host: the ledger may travel to an auditor."""
     try:
         return getpass.getuser()

@@ -108,6 +108,8 @@ class Charge:
     closed_at: str | None = None
     closing_reason: str | None = None
     """Why it was abandoned or withdrawn."""
+    lost: bool = False
+    """Whether the ledger lost it and charged for it again: see `recovery.py`. It counts as withdrawn."""
 
     @property
     def dataset(self) -> str:
@@ -174,6 +176,8 @@ class State:
         """By release id, in the order of reservation."""
         self.totals: dict[str, Amount] = {}
         """What the counted charges of each data set add up to."""
+        self.witnessed = False
+        """Whether a witness has copies of the events: then it must not vanish without a word."""
 
     def history(self, request: Request) -> list[Charge]:
         """The charges of the request's month and mechanism that were not given back, oldest first."""
@@ -183,7 +187,9 @@ class State:
         """The charge of a release id, or the newest of a fingerprint (a given-back one may have been reserved anew)."""
         if release in self.charges:
             return self.charges[release]
-        return next((c for c in reversed(self.charges.values()) if c.fingerprint == release), None)
+        same = [charge for charge in self.charges.values() if charge.fingerprint == release]
+        # A lost draw of the same request is recorded after the one that the ledger knows, and is nobody's.
+        return next(reversed([charge for charge in same if not charge.lost] or same), None)
 
     def apply(self, event: Event) -> None:
         """Take one more event into account. Raises ContradictionError where it cannot be; ValueError or KeyError or
@@ -191,10 +197,12 @@ class State:
         facts = event.facts
         if event.kind in ("dataset", "budget"):
             self._apply_budget(event, facts)
-        elif event.kind == "reserved":
+        elif event.kind in ("reserved", "lost"):
             self._apply_reservation(event, facts)
         elif event.kind in NEXT_STATES:
             self._apply_transition(event, facts)
+        elif event.kind in ("witnessed", "unwitnessed"):
+            self.witnessed = event.kind == "witnessed"
         elif event.kind == "created" and event.seq != 1:
             raise ContradictionError("a ledger is created once, by its first event")
 
@@ -210,7 +218,8 @@ class State:
         if known is None:
             raise ContradictionError(f"there is no data set {event.dataset}")
         self.datasets[event.dataset] = replace(known, budget=budget)
-        if not budget.holds(self.totals[event.dataset]):
+        # One that was brought back may be below what was charged meanwhile: then nothing is left.
+        if not facts.get("recovered") and not budget.holds(self.totals[event.dataset]):
             raise ContradictionError("the budget was set below what was spent")
 
     def _apply_reservation(self, event: Event, facts: dict[str, Any]) -> None:
@@ -244,10 +253,22 @@ class State:
         if charge.release_id in self.charges:
             raise ContradictionError(f"{charge.release_id} exists already")
         twin = self.find(charge.fingerprint)
+        if event.kind == "lost":
+            charge = replace(
+                charge,
+                state="withdrawn",
+                lost=True,
+                draw_digest=facts["draw_digest"],
+                manifest_digest=facts["manifest_digest"],
+                closed_at=event.at,
+                closing_reason=facts["closing_reason"],
+            )
         self.charges[charge.release_id] = charge
         self.totals[charge.dataset] += charge.amount
         if charge.fingerprint != request.fingerprint(charge.draw_number):
             raise ContradictionError(f"{charge.release_id} has a fingerprint that is not its own")
+        if charge.lost:
+            return  # its noise was drawn, whatever else was charged and whatever the budget is
         if twin is not None and twin.counted:
             raise ContradictionError(f"{charge.release_id} was reserved although {twin.release_id} is the same request")
         if not self.datasets[charge.dataset].budget.holds(self.totals[charge.dataset]):

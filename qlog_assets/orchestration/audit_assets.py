@@ -31,14 +31,18 @@ def audit_assets() -> list[dg.AssetsDefinition]:
         context: dg.AssetExecutionContext, warehouse: WarehouseResource, policy: PolicyResource
     ) -> dg.MaterializeResult[Any]:
         from qlog_assets.verify.audit import audit_warehouse
+        from qlog_assets.verify.witness import audit_witness
 
-        started = time.monotonic()
-        report = audit_warehouse(warehouse.open(), policy.chosen().dataset, instance=context.instance)
+        started, chosen = time.monotonic(), policy.chosen()
+        report = audit_warehouse(warehouse.open(), chosen.dataset, instance=context.instance)
+        audit_witness(warehouse.open(), chosen, report, asked=chosen.ledger.witness is not None)
         findings = report.all_findings
         facts: dict[str, Any] = {
             "releases verified": len(report.releases),
             "findings": len(findings),
-            "notes": dg.MetadataValue.json({verdict.release_id: verdict.notes for verdict in report.releases}),
+            "notes": dg.MetadataValue.json(
+                {"ledger": report.notes} | {verdict.release_id: verdict.notes for verdict in report.releases}
+            ),
             "seconds": seconds_since(started),
         }
         if findings:

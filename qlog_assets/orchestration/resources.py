@@ -12,6 +12,7 @@ from dagster_duckdb import DuckDBResource
 from duckdb import DuckDBPyConnection
 from pydantic import PrivateAttr
 
+from qlog_assets.door.ledgers import open_ledger
 from qlog_assets.ledger import Ledger
 from qlog_assets.mechanisms.register import simulated
 from qlog_assets.months import Month
@@ -140,7 +141,9 @@ class WarehouseResource(dg.ConfigurableResource[Warehouse]):
         self._close_database()
 
     def ledger(self, run_id: str | None = None) -> Ledger:
-        return Ledger.open(self.open().ledger_url, run_id=run_id, code_version=VERSION)
+        warehouse = self.open()
+        policy = Policy.load(warehouse.settings.policy_file)
+        return open_ledger(warehouse, policy, run_id=run_id, code_version=VERSION)
 
 
 def month_of(context: dg.AssetExecutionContext | dg.AssetCheckExecutionContext) -> Month:

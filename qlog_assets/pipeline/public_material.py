@@ -130,7 +130,7 @@ def pool_spec(warehouse: Warehouse, pool: PoolPolicy, month: Month | None) -> Po
 
 def earlier_release(warehouse: Warehouse, release_id: str, month: Month | None) -> ReleasedPool:
     """A published release of this ledger from a strictly earlier month: public already, so using it costs nothing."""
-    charge = Ledger.open(warehouse.ledger_url).charge(release_id)
+    charge = Ledger.read(warehouse.ledger_url).charge(release_id)
     serves = "the pool" if month is None else f"the pool of {month}"
     if charge.state != "published" or (month is not None and charge.month >= month):
         raise QlogError(f"{release_id} cannot be in {serves}: it is {charge.state}, of {charge.month}")

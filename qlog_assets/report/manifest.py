@@ -72,6 +72,7 @@ def build_manifest(
     ledger_seq: int,
     ledger_salt: str,
     ledger_salted_head: str,
+    witnessed: bool | None = None,
     about: Mapping[str, str | None] | None = None,
     software: Mapping[str, str] | None = None,
     words: int = WORDS,
@@ -80,7 +81,7 @@ def build_manifest(
 
     `drawn_on` is a date out of the ledger, so that a release made again has the same manifest; `parameters` are JSON
     values as `Parameters.as_public` gives them; `pools` are the public lists' provenance; `words` is the version of
-    the public words, which the first one did not state.
+    the public words, which the first one did not state; `witnessed` is None for draws of versions that did not say.
     """
     known = set(_schema()["properties"]["pools"]["items"]["properties"])
     manifest = {
@@ -100,7 +101,8 @@ def build_manifest(
         "pools": [{key: pool[key] for key in sorted(known & set(pool))} for pool in pools],
         "documents": [],
         "software": dict(software or software_versions()),
-        "ledger": {"seq": ledger_seq, "salt": ledger_salt, "salted_head": ledger_salted_head},
+        "ledger": {"seq": ledger_seq, "salt": ledger_salt, "salted_head": ledger_salted_head}
+        | ({} if witnessed is None else {"witnessed": witnessed}),
         **({} if words == FIRST_WORDS else {"words": words}),
     }
     return _parse(canonical_json(manifest), "the manifest")

@@ -51,6 +51,7 @@ class AuditReport:
 
     releases: list[ReleaseVerdict]
     findings: list[str]
+    notes: list[str] = field(default_factory=list)
 
     @property
     def ok(self) -> bool:
@@ -66,6 +67,7 @@ class AuditReport:
         return {
             "ok": self.ok,
             "findings": self.findings,
+            "notes": self.notes,
             "releases": [
                 {
                     "release_id": verdict.release_id,
@@ -92,7 +94,7 @@ def audit_warehouse(
     """
     try:
         # Never made here: an audit that found no ledger and made a new one would find nothing wrong with it.
-        ledger = Ledger.open(warehouse.ledger_url, create=False)
+        ledger = Ledger.read(warehouse.ledger_url)
         charges = ledger.charges()
     except LedgerError as error:
         return without_ledger(warehouse, error)
@@ -197,6 +199,9 @@ class ReleaseAudit:
         return draw
 
     def _withdrawn(self, charge: Charge, verdict: ReleaseVerdict) -> None:
+        if charge.lost:
+            self._lost(charge, verdict)
+            return
         if release_path(self.warehouse, charge).exists():
             verdict.findings.append("withdrawn, but its files are still public: run qlog withdraw again")
         stone = tombstone_path(self.warehouse, charge)
@@ -205,6 +210,11 @@ class ReleaseAudit:
         elif stone.read_text(encoding="utf-8", errors="replace") != tombstone_text(charge):
             verdict.findings.append("its tombstone was changed: run qlog withdraw again")
         verdict.notes.append("withdrawn; its charge stays")
+
+    def _lost(self, charge: Charge, verdict: ReleaseVerdict) -> None:
+        if release_path(self.warehouse, charge).exists():
+            verdict.findings.append("charged as lost, but its files are public: run qlog withdraw")
+        verdict.notes.append("the ledger lost it and its witness knew it; its charge stays")
 
 
 def audit_files(path: Path, charge: Charge, verdict: ReleaseVerdict) -> dict[str, Any] | None:

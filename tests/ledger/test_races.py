@@ -2,43 +2,19 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import os
 import signal
 from collections import Counter
-from collections.abc import Callable
-from multiprocessing.synchronize import Barrier
-from typing import Any
 
 import pytest
 from support.ledgers import DATASET, opened, request
+from support.racing import FORK, race
 
-from qlog_assets.ledger import BudgetError, DrawConflictError, Ledger, LedgerError
+from qlog_assets.ledger import BudgetError, DrawConflictError, Ledger
 from qlog_assets.ledger.store import Author, Store
 
 pytest_plugins = ("support.ledger_fixtures",)
 RACERS = 16
-FORK = multiprocessing.get_context("fork")
-
-
-def race(work: Callable[[int], Any]) -> list[Any]:
-    """What each racer's work returned. All start at once, each in a process of its own."""
-    barrier, answers = FORK.Barrier(RACERS), FORK.SimpleQueue()
-
-    def run(number: int, start: Barrier) -> None:
-        start.wait(60)
-        try:
-            answers.put(work(number))
-        except LedgerError as error:
-            answers.put(str(error))
-
-    racers = [FORK.Process(target=run, args=(number, barrier), daemon=True) for number in range(RACERS)]
-    for racer in racers:
-        racer.start()
-    results = [answers.get() for _ in racers]
-    for racer in racers:
-        racer.join(60)
-    return results
 
 
 @pytest.mark.timeout(120)
@@ -52,7 +28,7 @@ def test_sixteen_processes_racing_for_the_last_of_a_budget_take_exactly_what_fit
             return "refused"
         return "charged"
 
-    assert Counter(race(work)) == {"charged": 5, "refused": RACERS - 5}
+    assert Counter(race(work, RACERS)) == {"charged": 5, "refused": RACERS - 5}
     ledger = Ledger.open(ledger_place)
     assert ledger.left(DATASET).epsilon == 0
     assert ledger.verify_chain() == []
@@ -75,7 +51,7 @@ def test_sixteen_processes_with_one_request_pay_once_and_record_one_draw(ledger_
             return charge.release_id, new, False
         return charge.release_id, new, True
 
-    results = race(work)
+    results = race(work, RACERS)
     assert len({release_id for release_id, _, _ in results}) == 1
     assert sum(new for _, new, _ in results) == 1
     assert sum(won for _, _, won in results) == 1

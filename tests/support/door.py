@@ -23,6 +23,7 @@ from support.instances import MONTHS
 
 from qlog_assets.door import door as door_module
 from qlog_assets.door.door import Door, Receipt
+from qlog_assets.door.ledgers import named_witness
 from qlog_assets.errors import QlogError
 from qlog_assets.ledger import Charge, Ledger
 from qlog_assets.months import Month
@@ -44,7 +45,8 @@ def door_at(home: Path, settings: Mapping[str, str] | None = None, **ledger_opti
     """The door of a warehouse, with the policy in it and what a run's `settings` change."""
     warehouse = warehouse_at(home)
     policy = Policy.load(home / "policy.toml").with_run_changes(settings or {})
-    return Door(warehouse, policy, Ledger.open(warehouse.ledger_url, **ledger_options))
+    witness = named_witness(warehouse, policy)
+    return Door(warehouse, policy, Ledger.open(warehouse.ledger_url, witness=witness, **ledger_options))
 
 
 def release(

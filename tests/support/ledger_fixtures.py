@@ -38,7 +38,13 @@ def ledger_place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str
     if request.param == "sqlite":
         yield str(tmp_path / "ledger.db")
         return
-    server = sa.make_url(request.getfixturevalue("postgresql_url"))
+    yield request.getfixturevalue("postgresql_schema")
+
+
+@pytest.fixture
+def postgresql_schema(postgresql_url: str) -> Iterator[str]:
+    """The URL of a schema of its own in PostgreSQL."""
+    server = sa.make_url(postgresql_url)
     schema = f"ledger_{secrets.token_hex(6)}"
     engine = sa.create_engine(server, isolation_level="AUTOCOMMIT")
     with engine.connect() as connection:

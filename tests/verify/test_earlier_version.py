@@ -25,7 +25,7 @@ DATA = Path(__file__).parents[1] / "data"
 ARCHIVE, SECOND_ARCHIVE = DATA / "warehouse-0.1.0.tar.xz", DATA / "warehouse-0.2.0.tar.xz"
 MECHANISMS = ("safelog", "zealous")
 ZEALOUS = 'epsilon = 20\ndelta = "0.01"'
-"""What these versions were asked for by --set. A run may ask for no more than the policy now, so its owner writes it."""
+"""What they were asked for by --set. A run may ask for no more than the policy now, so its owner writes it."""
 SECOND_REQUESTS = {
     ("safelog", "2006-03"): (),
     ("zealous", "2006-03"): (),
