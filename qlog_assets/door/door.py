@@ -33,7 +33,7 @@ from qlog_assets.door.preconditions import (
 )
 from qlog_assets.door.public_files import move_into_place, point_latest, take_away, write_tombstone
 from qlog_assets.door.publication import Publication, stage
-from qlog_assets.ledger import Budget, Charge, DrawConflictError, Ledger
+from qlog_assets.ledger import Book, Budget, Charge, DrawConflictError, Ledger
 from qlog_assets.mechanisms.mechanism import Mechanism
 from qlog_assets.mechanisms.register import releasable_mechanism
 from qlog_assets.months import Month
@@ -105,6 +105,7 @@ class Door:
         self.warehouse = warehouse
         self.policy = policy
         self.ledger = ledger
+        self.book = Book(ledger, policy.dataset)
         self.wait_seconds = wait_seconds
         self.open_engine = open_engine or partial(Engine.open, warehouse)
 
@@ -132,7 +133,7 @@ class Door:
         on_point("asked")
         with lock_month(self.warehouse, name, month, self.wait_seconds), self.open_engine() as engine:
             refuse_unknown_releases(self.warehouse, self.ledger, self.policy.dataset)
-            inputs = collect_inputs(self.warehouse, mechanism, month, chosen.as_public())
+            inputs = collect_inputs(self.warehouse, mechanism, month, chosen.as_public(), self.book)
             on_point("inputs_validated")
             refuse_broken_limits(engine, mechanism, month, inputs[mechanism.limited_stage.name])
             on_point("limits_checked")
@@ -292,7 +293,7 @@ class Door:
             )
         chosen = self.policy.parameters(mechanism)
         with self.open_engine() as engine:
-            inputs = collect_inputs(self.warehouse, mechanism, month, chosen.as_public())
+            inputs = collect_inputs(self.warehouse, mechanism, month, chosen.as_public(), self.book)
             refuse_broken_limits(engine, mechanism, month, inputs[mechanism.limited_stage.name])
         raise DoorError(
             f"the door refuses {mechanism.name} {month}: nothing was drawn for it yet: "

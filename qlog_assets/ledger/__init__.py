@@ -1,5 +1,6 @@
 """The privacy ledger: which release cost what, and whether another may be made. The only authority on the budget."""
 
+from qlog_assets.ledger.book import Book
 from qlog_assets.ledger.budget import Amount, Budget
 from qlog_assets.ledger.chain import Event, SaltedHead
 from qlog_assets.ledger.ledger import Balance, Ledger
@@ -10,12 +11,13 @@ from qlog_assets.ledger.rules import (
     UnknownReleaseError,
     WithdrawnError,
 )
-from qlog_assets.ledger.state import Charge, Dataset
+from qlog_assets.ledger.state import Charge, Dataset, Made
 from qlog_assets.ledger.store import LedgerError, MissingLedgerError
 
 __all__ = [
     "Amount",
     "Balance",
+    "Book",
     "Budget",
     "BudgetError",
     "Charge",
@@ -25,6 +27,7 @@ __all__ = [
     "Ledger",
     "LedgerError",
     "LiveReleaseError",
+    "Made",
     "MissingLedgerError",
     "SaltedHead",
     "UnknownReleaseError",

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from qlog_assets.ledger.budget import Accountant, Amount, Budget, Number, cost
-from qlog_assets.ledger.chain import Event, SaltedHead, broken_links, heads_missing
+from qlog_assets.ledger.chain import MADE, Event, SaltedHead, broken_links, heads_missing, publicly_counted
 from qlog_assets.ledger.rules import (
     BudgetError,
     DrawConflictError,
@@ -32,12 +32,12 @@ from qlog_assets.ledger.rules import (
     known_charge,
     over_budget,
 )
-from qlog_assets.ledger.state import NEXT_STATES, Charge, Dataset, Request, State, fold
+from qlog_assets.ledger.state import NEXT_STATES, Charge, Dataset, Made, Request, State, fold
 from qlog_assets.ledger.store import Author, LedgerError, Store, Writer
 from qlog_assets.months import Month
 from qlog_assets.storage.digests import canonical_line
 
-OWN_KINDS = ("created", "dataset", "budget", *NEXT_STATES)
+OWN_KINDS = ("created", "dataset", "budget", MADE, *NEXT_STATES)
 """Events that change the state. Anything else that is recorded is a note: kept, chained, and without effect."""
 
 
@@ -94,8 +94,7 @@ class Ledger:
         """The data set, opened with this budget on first use. A budget the ledger has wins over the one given here."""
         known = self._state().datasets.get(name)
         if known is None:
-            if not re.fullmatch(r"[a-z0-9][a-z0-9_-]{0,62}", name):
-                raise LedgerError(f"{name!r} is not a data set's name: small letters, digits, - and _")
+            _refuse_name(name)
             with self._transaction() as (state, append):
                 if name not in state.datasets:
                     append("dataset", name, {"budget": budget.as_json(), "unit": unit, "relation": relation})
@@ -218,7 +217,17 @@ class Ledger:
             dataset_of(state, dataset)
             return append(kind, dataset, _plain(facts))
 
+    def record_made(self, dataset: str, made: Made) -> None:
+        """Say what a private table holds, when it is written. It needs no account: tables come before charges."""
+        _refuse_name(dataset)
+        with self._transaction() as (_, append):
+            append(MADE, dataset, made.as_facts())
+
     # Reading: each method folds the history as it is now.
+
+    def made(self, dataset: str) -> dict[tuple[str, str, str], Made]:
+        """What was written of a data set's private tables, by asset, month and shape: the newest entry of each."""
+        return {key[1:]: made for key, made in self._state().made.items() if key[0] == dataset}
 
     def datasets(self) -> list[Dataset]:
         return list(self._state().datasets.values())
@@ -264,7 +273,8 @@ class Ledger:
         events = self._events()
         if seq is not None and not 1 <= seq <= len(events):
             raise LedgerError(f"the ledger at {self.where} has no event {seq}")
-        return SaltedHead.of(events[-1 if seq is None else seq - 1], salt)
+        counted = publicly_counted(events if seq is None else events[:seq])
+        return SaltedHead.of(counted[-1], len(counted), salt)
 
     def heads_missing(self, heads: Iterable[SaltedHead]) -> list[SaltedHead]:
         """The commitments of manifests that this history does not contain: it was cut, rewritten or swapped."""
@@ -341,6 +351,11 @@ def _new_release_id(state: State, request: Request) -> str:
         release_id = f"{request.mechanism}-{request.month}-{secrets.token_hex(6)}"
         if release_id not in state.charges:
             return release_id
+
+
+def _refuse_name(dataset: str) -> None:
+    if not re.fullmatch(r"[a-z0-9][a-z0-9_-]{0,62}", dataset):
+        raise LedgerError(f"{dataset!r} is not a data set's name: small letters, digits, - and _")
 
 
 def _reason(text: str) -> str:

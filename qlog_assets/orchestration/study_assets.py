@@ -9,6 +9,7 @@ from typing import Any
 import dagster as dg
 from pydantic import Field
 
+from qlog_assets.ledger import Book
 from qlog_assets.orchestration.metadata import OWNERS, study_metadata
 from qlog_assets.orchestration.resources import PolicyResource, WarehouseResource, month_of
 from qlog_assets.studies.study import Study, StudyWork, run_study
@@ -47,14 +48,16 @@ def study_asset(months: dg.PartitionsDefinition, study: Study) -> dg.AssetsDefin
         def progress(done: int, of: int, step: str) -> None:
             context.log.info(f"{PROGRESS}{done}/{of} {step}")
 
+        chosen = policy.chosen()
         with warehouse.engine() as engine:
             work = StudyWork(
                 warehouse.open(),
                 engine,
-                policy.chosen(),
+                chosen,
                 study.settings(**config.settings),
                 month_of(context) if study.per_month else None,
                 context.run_id,
+                book=Book(warehouse.ledger(context.run_id), chosen.dataset),
             )
             facts = run_study(study, work, progress)
         return dg.MaterializeResult(

@@ -6,8 +6,10 @@ from pathlib import Path
 
 from qlog_assets.checks.suites import CheckResult, run_suite
 from qlog_assets.errors import QlogError
+from qlog_assets.ledger.book import Book
 from qlog_assets.months import Month
 from qlog_assets.pipeline.batches import Admission, batches_holding, over_share, within_share
+from qlog_assets.pipeline.entered import write_entered
 from qlog_assets.storage.engine import Engine
 from qlog_assets.storage.partition import Partition, TableFacts, describe
 from qlog_assets.storage.private_files import link_or_copy
@@ -17,17 +19,27 @@ RAW_LOG_VERSION = "1"
 
 
 def assemble_raw_log(
-    warehouse: Warehouse, month: Month, admission: Admission, run_id: str | None = None
+    warehouse: Warehouse,
+    month: Month,
+    admission: Admission,
+    run_id: str | None = None,
+    book: Book | None = None,
 ) -> tuple[Partition, bool]:
     """raw_log of a month: the accepted rows of every batch that has any. Files are linked, not written again.
 
     A batch over the share of rejected rows is an error, never passed over: which rows of the others are used may not
-    hang on one user's bad row.
+    hang on one user's bad row. So is a batch that is not what the ledger says was read; one that the ledger does not
+    know was read by an earlier version, and its landing file may be gone.
     """
     contents: dict[str, Partition] = {}
     for batch in batches_holding(warehouse, month):
         if not within_share(batch, admission):
             raise over_share(warehouse, batch, admission)
+        if book is not None and book.contradicts(batch):
+            raise QlogError(
+                f"{batch.provenance.asset} {batch.provenance.month} is not what the ledger says was read: it was "
+                "changed afterwards: run qlog ingest with its file again"
+            )
         # A copy of a file under another name holds the same searches, not further ones.
         contents.setdefault(batch.provenance.upstream["landing"], batch)
     parts = list(contents.values())
@@ -52,7 +64,7 @@ def assemble_raw_log(
                 files[name] = checksum
         return {"log": TableFacts(sum(part.rows(month) for part in parts), files)}
 
-    return warehouse.write_partition(provenance, write)
+    return write_entered(warehouse, provenance, write, book)
 
 
 def inspect_raw_log(engine: Engine, partition: Partition) -> CheckResult:

@@ -13,6 +13,7 @@ from support.door import MARCH, door_at, warehouse_at
 from support.tampering import vouch_for
 
 from qlog_assets.door.inputs import DoorError
+from qlog_assets.ledger import Book, Ledger
 from qlog_assets.mechanisms.mechanism import Mechanism
 from qlog_assets.mechanisms.register import releasable
 from qlog_assets.pipeline.cleaned_log import CLEANED_LOG
@@ -31,9 +32,10 @@ EVERY = pytest.mark.parametrize("mechanism", releasable(), ids=lambda each: each
 def make_month(home: Path, mechanism: Mechanism) -> None:
     """The mechanism's stages of March, as its release job makes them."""
     warehouse, policy = warehouse_at(home), Policy.load(home / "policy.toml")
-    raw, _ = assemble_raw_log(warehouse, MARCH, policy.admission)
+    book = Book(Ledger.open(warehouse.ledger_url), policy.dataset)
+    raw, _ = assemble_raw_log(warehouse, MARCH, policy.admission, book=book)
     with Engine.open(warehouse) as engine:
-        work = Work(warehouse, engine, MARCH, policy.section(mechanism.name), policy.lists)
+        work = Work(warehouse, engine, MARCH, policy.section(mechanism.name), policy.lists, book=book)
         make_stages((CLEANED_LOG, *mechanism.stages), work, {"raw_log": raw})
 
 
