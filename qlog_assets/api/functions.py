@@ -118,12 +118,15 @@ def guarantee(
     return explain_guarantee(mechanism, variant, dict(settings or {}))
 
 
-def audit(releases: Sequence[str] = ()) -> AuditReport:
-    """Verify the named releases, or all of them; `report.ok` says whether nothing was found."""
+def audit(releases: Sequence[str] = (), *, deep: bool = False) -> AuditReport:
+    """Verify the named releases, or all of them; `report.ok` says whether nothing was found and nothing was left out.
+
+    With `deep` every private table is computed again, from its landing file on.
+    """
     from qlog_assets.verify.audit import audit_warehouse
 
     warehouse, policy = _open()
-    return audit_warehouse(warehouse, policy.dataset, releases)
+    return audit_warehouse(warehouse, policy.dataset, releases, deep=policy.lists if deep else None)
 
 
 def load(mechanism: str, month: str, table: str = "queries") -> pandas.DataFrame:

@@ -133,6 +133,7 @@ class Door:
         on_point("asked")
         with lock_month(self.warehouse, name, month, self.wait_seconds), self.open_engine() as engine:
             refuse_unknown_releases(self.warehouse, self.ledger, self.policy.dataset)
+            self._refuse_another_account()
             inputs = collect_inputs(self.warehouse, mechanism, month, chosen.as_public(), self.book)
             on_point("inputs_validated")
             refuse_broken_limits(engine, mechanism, month, inputs[mechanism.limited_stage.name])
@@ -159,7 +160,6 @@ class Door:
         guarantee: Guarantee,
         again: str | None,
     ) -> tuple[Charge, bool]:
-        refuse_second_dataset(self.warehouse, self.policy.dataset)
         self.open_account(guarantee.unit, guarantee.relation)
         pin_dataset(self.warehouse, self.policy.dataset)
         assert guarantee.proven is not None
@@ -199,6 +199,12 @@ class Door:
             unit=unit,
             relation=relation,
         )
+
+    def _refuse_another_account(self) -> None:
+        """Refuse before inputs are compared with a ledger that is not theirs: the reason would be the wrong one."""
+        refuse_second_dataset(self.warehouse, self.policy.dataset)
+        if not self._has_dataset():
+            refuse_lost_account(self.warehouse, self.ledger, self.policy.dataset)
 
     def _has_dataset(self) -> bool:
         return any(dataset.name == self.policy.dataset for dataset in self.ledger.datasets())

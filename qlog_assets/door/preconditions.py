@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from qlog_assets.door.inputs import DoorError
-from qlog_assets.ledger import Ledger, LedgerError
+from qlog_assets.ledger import DamagedLedgerError, Ledger, LedgerError
 from qlog_assets.report.public_zone import replaced_manifests, unknown_entries
 from qlog_assets.storage.private_files import write_private
 from qlog_assets.storage.scratch import hold_lock
@@ -38,7 +38,7 @@ def lock_month(
         try:
             yield
         except LedgerError as error:
-            if type(error) is not LedgerError:
+            if type(error) not in (LedgerError, DamagedLedgerError):
                 raise  # a refusal of this very request: over budget, another live release, withdrawn
             raise DoorError(f"{undone}: {error}") from None
 

@@ -12,7 +12,7 @@ from qlog_assets.ledger.rules import (
     WithdrawnError,
 )
 from qlog_assets.ledger.state import Charge, Dataset, Made
-from qlog_assets.ledger.store import LedgerError, MissingLedgerError
+from qlog_assets.ledger.store import DamagedLedgerError, LedgerError, MissingLedgerError
 
 __all__ = [
     "Amount",
@@ -21,6 +21,7 @@ __all__ = [
     "Budget",
     "BudgetError",
     "Charge",
+    "DamagedLedgerError",
     "Dataset",
     "DrawConflictError",
     "Event",

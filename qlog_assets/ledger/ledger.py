@@ -21,6 +21,7 @@ from typing import Any
 
 from qlog_assets.ledger.budget import Accountant, Amount, Budget, Number, cost
 from qlog_assets.ledger.chain import MADE, Event, SaltedHead, broken_links, heads_missing, publicly_counted
+from qlog_assets.ledger.guards import missing_guards
 from qlog_assets.ledger.rules import (
     BudgetError,
     DrawConflictError,
@@ -288,6 +289,10 @@ class Ledger:
         """
         events = self.events()
         return broken_links(events) + fold(events)[1]
+
+    def missing_guards(self) -> list[str]:
+        """The triggers against changed rows that the database no longer has."""
+        return missing_guards(self._store)
 
     def _events(self) -> list[Event]:
         events = self.events()

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import secrets
+import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
@@ -32,6 +33,10 @@ class MissingLedgerError(LedgerError):
     """There is no ledger where one was expected."""
 
 
+class DamagedLedgerError(LedgerError):
+    """What lies where the ledger should be is no database, or a broken one: not a matter of trying again."""
+
+
 FORMAT = 1
 """The layout of events and payloads. Raised by hand when an older ledger could no longer be read."""
 
@@ -46,7 +51,7 @@ EVENTS = sa.Table(
 
 # Seat belts against an honest mistake at a database prompt. Whoever may drop a trigger can still rewrite rows: the
 # hash chain and the heads in the manifests find that.
-_APPEND_ONLY = {
+APPEND_ONLY = {
     "sqlite": (
         "CREATE TRIGGER events_no_update BEFORE UPDATE ON events "
         "BEGIN SELECT RAISE(ABORT, 'the ledger is append-only'); END",
@@ -152,6 +157,12 @@ class Store:
             return _all_events(connection)
 
     @contextmanager
+    def reading(self) -> Iterator[sa.Connection]:
+        """A connection for questions about the database itself."""
+        with self._transaction(write=False) as connection:
+            yield connection
+
+    @contextmanager
     def writing(self, author: Author) -> Iterator[Writer]:
         """One transaction with the right to write: nobody else adds an event between its read and its commit."""
         with self._transaction(write=True) as connection:
@@ -166,7 +177,7 @@ class Store:
             if sa.inspect(connection).has_table(EVENTS.name):
                 return  # another process was first
             EVENTS.create(connection)
-            for statement in _APPEND_ONLY[connection.dialect.name]:
+            for statement in APPEND_ONLY[connection.dialect.name]:
                 connection.exec_driver_sql(statement)
             Writer([], connection, author).append("created", "", {"format": FORMAT, "secret": secrets.token_hex(16)})
 
@@ -190,9 +201,10 @@ class Store:
                 f"the ledger at {self.where} is locked by another process (waited {self.wait_seconds:g} s); "
                 "nothing was written"
             )
-        return LedgerError(
-            f"the ledger at {self.where} cannot be used: {text.splitlines()[0] if text else 'no reason given'}"
-        )
+        # The two codes with which SQLite says that the file itself is wrong, whatever is done with it.
+        code = (getattr(error.orig, "sqlite_errorcode", None) or 0) & 0xFF
+        kind = DamagedLedgerError if code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB) else LedgerError
+        return kind(f"the ledger at {self.where} cannot be used: {text.splitlines()[0] if text else 'no reason given'}")
 
 
 def _prepare_sqlite(connection: Any, _record: object) -> None:

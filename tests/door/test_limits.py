@@ -51,7 +51,7 @@ def give_one_user_more(home: Path, mechanism: Mechanism, table: str, repeat: boo
             if pa.types.is_string(field.type) and field.name != "user":
                 more = more.set_column(position, field, pa.array([f"{field.name} {number}" for number in range(MORE)]))
     pq.write_table(pa.concat_tables([rows, more]), path)
-    vouch_for(home, partition)
+    vouch_for(home, partition, entered=True)
 
 
 @EVERY

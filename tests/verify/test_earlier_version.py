@@ -29,7 +29,12 @@ REQUESTS = {"safelog": (), "zealous": ZEALOUS}
 def earlier(tmp_path: Path) -> Path:
     with tarfile.open(ARCHIVE) as archive:
         archive.extractall(tmp_path, filter="data")
-    return tmp_path / "qlog"
+    home = tmp_path / "qlog"
+    # The archive does not keep that directories are their owner's alone; a warehouse does.
+    for path in (home / "private", *(home / "private").rglob("*"), home / "landing", home / "dagster"):
+        path.chmod(0o700 if path.is_dir() else 0o600)
+    (home / "ledger.db").chmod(0o600)
+    return home
 
 
 def every_file(folder: Path) -> dict[str, bytes]:
