@@ -36,7 +36,13 @@ def _postgresql_triggers(connection: sa.Connection) -> dict[str, str]:
         ),
         {"table": EVENTS.name},
     )
-    functions = connection.execute(sa.text("SELECT proname, prosrc FROM pg_proc WHERE proname LIKE 'qlog_ledger%'"))
+    functions = connection.execute(
+        sa.text(
+            "SELECT proname, prosrc FROM pg_proc WHERE pronamespace = "
+            "(SELECT relnamespace FROM pg_class WHERE oid = CAST(:table AS regclass))"
+        ),
+        {"table": EVENTS.name},
+    )
     return {name: "" for (name,) in triggers} | {name: text.strip() for name, text in functions}
 
 

@@ -115,7 +115,8 @@ class Recomputation:
 
     def _raw_log(self, label: str, partition: Partition) -> Outcome:
         """The raw log is made of the batches' own files: their checksums tell everything."""
-        made, found = partition.provenance, []
+        made = partition.provenance
+        found: list[str] = []
         for name, shape in made.upstream.items():
             asset, _, key = name.partition(":")
             if not (self.warehouse.private / asset / key / shape).is_dir():
