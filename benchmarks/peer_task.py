@@ -47,6 +47,7 @@ def prepare(rows: int, users: int) -> None:
 
     from benchmarks.peer_log import peer_log
     from qlog_assets.api.operations import ingest_files
+    from qlog_assets.ledger import Book, Ledger
     from qlog_assets.pipeline.cleaned_log import CLEANED_LOG
     from qlog_assets.pipeline.stage import Work
     from qlog_assets.storage.engine import Engine
@@ -70,7 +71,8 @@ def prepare(rows: int, users: int) -> None:
     policy = Policy.load(warehouse.settings.policy_file)
     ingest_files(warehouse, policy, [home / OUR_LOG], "table", home / "columns.toml", lambda step: None)
     with Engine.open(warehouse) as engine:
-        CLEANED_LOG.make_current_month(Work(warehouse, engine, Month(MONTH)))
+        book = Book(Ledger.open(warehouse.ledger_url), policy.dataset)
+        CLEANED_LOG.make_current_month(Work(warehouse, engine, Month(MONTH), book=book))
 
 
 def bare() -> dict[str, Any]:

@@ -121,16 +121,17 @@ def guarantee(
     return explain_guarantee(mechanism, variant, settings or {})
 
 
-def audit(releases: Sequence[str] = (), *, witness: bool = False) -> AuditReport:
-    """Verify the named releases, or all of them; `report.ok` says whether nothing was found.
+def audit(releases: Sequence[str] = (), *, deep: bool = False, witness: bool = False) -> AuditReport:
+    """Verify the named releases, or all of them; `report.ok` says whether nothing was found and nothing was left out.
 
-    With `witness`, the ledger is compared with its witness, event by event.
+    With `deep` every private table is computed again, from its landing file on. With `witness`, the ledger is compared
+    with its witness, event by event.
     """
     from qlog_assets.verify.audit import audit_warehouse
     from qlog_assets.verify.witness import audit_witness
 
     warehouse, policy = _open()
-    report = audit_warehouse(warehouse, policy.dataset, releases)
+    report = audit_warehouse(warehouse, policy.dataset, releases, deep=policy.lists if deep else None)
     audit_witness(warehouse, policy, report, asked=witness)
     return report
 

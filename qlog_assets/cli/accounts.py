@@ -9,13 +9,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from qlog_assets.cli.arguments import opened, parse_month
-from qlog_assets.cli.output import Json, console, show, show_table
+from qlog_assets.cli.output import Json, console, progress, show, show_table, stderr_line
 from qlog_assets.errors import QlogError
 
 if TYPE_CHECKING:
     from qlog_assets.ledger import Ledger
     from qlog_assets.policy import Policy
     from qlog_assets.storage.warehouse import Warehouse
+
+UNFINISHED = 3
+"""The exit code of an audit that could not look at everything and found nothing in the rest."""
 
 ledger_app = typer.Typer(invoke_without_command=True, help="What was spent, what is reserved, what is left.")
 
@@ -185,21 +188,32 @@ def register(app: typer.Typer) -> None:
     @app.command()
     def audit(
         releases: Annotated[list[str] | None, typer.Argument(help="Release ids; all if none is given")] = None,
+        deep: Annotated[
+            bool, typer.Option("--deep", help="Compute every private table again, from its landing file on")
+        ] = False,
         witness: Annotated[
             bool, typer.Option("--witness", help="Compare the ledger with its witness, event by event")
         ] = False,
         as_json: Json = False,
     ) -> None:
-        """Verify releases against ledger, files, inputs and Dagster's history. Exit code 1 on any finding."""
+        """Verify releases against ledger, files, inputs and Dagster's history. Exit code 1 on any finding, 3 where the
+        audit could not be finished."""
         from qlog_assets.verify.audit import audit_warehouse
         from qlog_assets.verify.witness import audit_witness
 
         warehouse, policy = opened()
-        report = audit_warehouse(warehouse, policy.dataset, releases or [])
-        audit_witness(warehouse, policy, report, asked=witness)
+        with progress(as_json) as tell:
+            lists = policy.lists if deep else None
+            report = audit_warehouse(warehouse, policy.dataset, releases or [], deep=lists, tell=tell)
+            audit_witness(warehouse, policy, report, asked=witness)
         show(report.as_json(), as_json, audit_lines)
-        if not report.ok:
+        if report.failures:
+            more = f" (and {len(report.failures) - 1} more)" if len(report.failures) > 1 else ""
+            stderr_line(f"qlog: the audit could not be finished: {report.failures[0]}{more}")
+        if report.all_findings:
             raise typer.Exit(1)
+        if report.failures:
+            raise typer.Exit(UNFINISHED)
 
     @app.command()
     def withdraw(
@@ -234,6 +248,10 @@ def audit_lines(facts: dict[str, Any]) -> None:
         for entry in facts["releases"]
     ]
     show_table(["release", "verdict", "what was found"], rows)
+    for entry in facts["releases"]:
+        for word in ("recomputed", "believed"):
+            if entry[word]:
+                console.print(f"{entry['release_id']}  {word}: {'; '.join(entry[word])}")
     for finding in facts["findings"]:
         console.print(f"FINDING  {finding}")
     for note in facts["notes"]:

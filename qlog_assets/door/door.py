@@ -36,7 +36,7 @@ from qlog_assets.door.preconditions import (
 from qlog_assets.door.public_files import move_into_place, point_latest, take_away, write_tombstone
 from qlog_assets.door.publication import Publication, stage
 from qlog_assets.door.release_limits import refuse_beyond_limits
-from qlog_assets.ledger import Budget, Charge, DrawConflictError, Ledger
+from qlog_assets.ledger import Book, Budget, Charge, DrawConflictError, Ledger
 from qlog_assets.mechanisms.mechanism import Drawn, Mechanism
 from qlog_assets.mechanisms.register import releasable_mechanism
 from qlog_assets.months import Month
@@ -108,6 +108,7 @@ class Door:
         self.warehouse = warehouse
         self.policy = policy
         self.ledger = ledger
+        self.book = Book(ledger, policy.dataset)
         self.wait_seconds = wait_seconds
         self.open_engine = open_engine or partial(Engine.open, warehouse)
 
@@ -136,7 +137,8 @@ class Door:
         with lock_month(self.warehouse, name, month, self.wait_seconds), self.open_engine() as engine:
             refuse_unknown_releases(self.warehouse, self.ledger, self.policy.dataset)
             refuse_orphan_draws(self.warehouse, self.ledger)
-            inputs = collect_inputs(self.warehouse, mechanism, month, chosen.as_public())
+            self._refuse_another_account()
+            inputs = collect_inputs(self.warehouse, mechanism, month, chosen.as_public(), self.book)
             on_point("inputs_validated")
             refuse_broken_limits(engine, mechanism, month, inputs[mechanism.limited_stage.name])
             on_point("limits_checked")
@@ -167,7 +169,6 @@ class Door:
         guarantee: Guarantee,
         again: str | None,
     ) -> tuple[Charge, bool]:
-        refuse_second_dataset(self.warehouse, self.policy.dataset)
         self.open_account(guarantee.unit, guarantee.relation)
         pin_dataset(self.warehouse, self.policy.dataset)
         assert guarantee.proven is not None
@@ -208,6 +209,12 @@ class Door:
             unit=unit,
             relation=relation,
         )
+
+    def _refuse_another_account(self) -> None:
+        """Refuse before inputs are compared with a ledger that is not theirs: the reason would be the wrong one."""
+        refuse_second_dataset(self.warehouse, self.policy.dataset)
+        if not self._has_dataset():
+            refuse_lost_account(self.warehouse, self.ledger, self.policy.dataset)
 
     def _has_dataset(self) -> bool:
         return any(dataset.name == self.policy.dataset for dataset in self.ledger.datasets())
@@ -320,7 +327,7 @@ class Door:
             )
         chosen = self.policy.parameters(mechanism)
         with self.open_engine() as engine:
-            inputs = collect_inputs(self.warehouse, mechanism, month, chosen.as_public())
+            inputs = collect_inputs(self.warehouse, mechanism, month, chosen.as_public(), self.book)
             refuse_broken_limits(engine, mechanism, month, inputs[mechanism.limited_stage.name])
         raise DoorError(
             f"the door refuses {mechanism.name} {month}: nothing was drawn for it yet: "

@@ -10,10 +10,12 @@ from typing import Any
 
 from qlog_assets.checks.suites import CheckResult
 from qlog_assets.errors import QlogError
+from qlog_assets.ledger import Book
 from qlog_assets.mechanisms.inputs import is_of_this_version, public_inputs
 from qlog_assets.mechanisms.mechanism import Mechanism
 from qlog_assets.months import Month
 from qlog_assets.pipeline.batches import EARLIER_NAME, LANDING_BATCH
+from qlog_assets.pipeline.entered import refuse_unentered
 from qlog_assets.storage.engine import Engine
 from qlog_assets.storage.partition import Partition, WarehouseError
 from qlog_assets.storage.warehouse import Warehouse
@@ -24,15 +26,17 @@ class DoorError(QlogError):
 
 
 def collect_inputs(
-    warehouse: Warehouse, mechanism: Mechanism, month: Month, parameters: Mapping[str, Any]
+    warehouse: Warehouse, mechanism: Mechanism, month: Month, parameters: Mapping[str, Any], book: Book
 ) -> dict[str, Partition]:
-    """The partitions a mechanism reads: intact, of one chain, and shaped by the parameters of the request."""
+    """The partitions a mechanism reads: intact, of one chain, what the ledger says was written, and shaped by the
+    parameters of the request."""
     try:
         inputs = {asset: warehouse.current(asset, month) for asset in mechanism.inputs}
         for partition in inputs.values():
             partition.verify()
             refuse_stale(warehouse, partition, month)
         inputs |= public_inputs(warehouse, inputs)
+        refuse_unentered(book, inputs.values())
     except WarehouseError as error:
         raise DoorError(f"the door refuses {mechanism.name} {month}: {error}") from None
     for asset, partition in inputs.items():

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from qlog_assets.door.draws import DrawError, load_draw
 from qlog_assets.door.inputs import DoorError
-from qlog_assets.ledger import Ledger, LedgerError
+from qlog_assets.ledger import DamagedLedgerError, Ledger, LedgerError
 from qlog_assets.report.public_zone import replaced_manifests, unknown_entries
 from qlog_assets.storage.private_files import write_private
 from qlog_assets.storage.scratch import PREFIX, hold_lock
@@ -39,7 +39,7 @@ def lock_month(
         try:
             yield
         except LedgerError as error:
-            if type(error) is not LedgerError:
+            if type(error) not in (LedgerError, DamagedLedgerError):
                 raise  # a refusal of this very request: over budget, another live release, withdrawn
             raise DoorError(f"{undone}: {error}") from None
 

@@ -1,5 +1,6 @@
 """The privacy ledger: which release cost what, and whether another may be made. The only authority on the budget."""
 
+from qlog_assets.ledger.book import Book
 from qlog_assets.ledger.budget import Amount, Budget
 from qlog_assets.ledger.chain import Event, SaltedHead
 from qlog_assets.ledger.ledger import Balance, Ledger
@@ -10,22 +11,25 @@ from qlog_assets.ledger.rules import (
     UnknownReleaseError,
     WithdrawnError,
 )
-from qlog_assets.ledger.state import Charge, Dataset
-from qlog_assets.ledger.store import LedgerError, MissingLedgerError
+from qlog_assets.ledger.state import Charge, Dataset, Made
+from qlog_assets.ledger.store import DamagedLedgerError, LedgerError, MissingLedgerError
 from qlog_assets.ledger.witness import Witness, WitnessError
 
 __all__ = [
     "Amount",
     "Balance",
+    "Book",
     "Budget",
     "BudgetError",
     "Charge",
+    "DamagedLedgerError",
     "Dataset",
     "DrawConflictError",
     "Event",
     "Ledger",
     "LedgerError",
     "LiveReleaseError",
+    "Made",
     "MissingLedgerError",
     "SaltedHead",
     "UnknownReleaseError",

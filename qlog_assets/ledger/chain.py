@@ -16,6 +16,9 @@ from qlog_assets.storage.digests import canonical_line, line_digest
 
 FIRST_PREVIOUS = "0" * 64
 """What the first event has in place of a previous hash."""
+MADE = "made"
+"""The kind of an event that says what a private table holds. How many there are is private: one row of a user can make
+the raw log of one more month."""
 
 
 @dataclass(frozen=True)
@@ -70,10 +73,11 @@ def broken_links(events: Sequence[Event]) -> list[str]:
 
 @dataclass(frozen=True)
 class SaltedHead:
-    """A commitment to the history up to event `seq`, fit for a public manifest: it can be checked only with the ledger.
+    """A commitment to the history up to an event, fit for a public manifest: it can be checked only with the ledger.
 
-    The hash under it cannot be guessed from public facts, because the chain starts from the ledger's random secret;
-    the salt keeps two manifests of one head from being linked.
+    `seq` is public, so it counts the events without those of private tables; the hash under it follows from all of
+    them. That hash cannot be guessed from public facts, because the chain starts from the ledger's random secret; the
+    salt keeps two manifests of one head from being linked.
     """
 
     seq: int
@@ -81,9 +85,10 @@ class SaltedHead:
     digest: str
 
     @classmethod
-    def of(cls, event: Event, salt: bytes) -> SaltedHead:
-        message = canonical_line({"seq": event.seq, "hash": event.hash}).encode("ascii")
-        return cls(event.seq, salt.hex(), hmac.new(salt, message, hashlib.sha256).hexdigest())
+    def of(cls, event: Event, number: int, salt: bytes) -> SaltedHead:
+        """The commitment to the history that ends with an event, which is the public one of that number."""
+        message = canonical_line({"seq": number, "hash": event.hash}).encode("ascii")
+        return cls(number, salt.hex(), hmac.new(salt, message, hashlib.sha256).hexdigest())
 
     def matches(self, events: Sequence[Event]) -> bool:
         """Whether this history, hashed anew, is the one that was committed to. A malformed head matches nothing."""
@@ -91,12 +96,16 @@ class SaltedHead:
             salt = bytes.fromhex(self.salt)
         except ValueError:
             return False
-        if not 1 <= self.seq <= len(events):
+        counted = publicly_counted(events)
+        if not 1 <= self.seq <= len(counted):
             return False
-        event = events[self.seq - 1]
-        return event.seq == self.seq and hmac.compare_digest(
-            SaltedHead.of(event.sealed(), salt).digest.encode(), self.digest.encode("utf-8", "replace")
-        )
+        expected = SaltedHead.of(counted[self.seq - 1].sealed(), self.seq, salt)
+        return hmac.compare_digest(expected.digest.encode(), self.digest.encode("utf-8", "replace"))
+
+
+def publicly_counted(events: Sequence[Event]) -> list[Event]:
+    """The events that a public number counts. A history of an earlier version is counted as it was."""
+    return [event for event in events if event.kind != MADE]
 
 
 def heads_missing(heads: Iterable[SaltedHead], events: Sequence[Event]) -> list[SaltedHead]:

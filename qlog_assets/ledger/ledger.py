@@ -21,7 +21,8 @@ from pathlib import Path
 from typing import Any
 
 from qlog_assets.ledger.budget import Accountant, Amount, Budget, Number, cost, readable_left
-from qlog_assets.ledger.chain import Event, SaltedHead, broken_links, heads_missing
+from qlog_assets.ledger.chain import MADE, Event, SaltedHead, broken_links, heads_missing, publicly_counted
+from qlog_assets.ledger.guards import missing_guards
 from qlog_assets.ledger.rules import (
     BudgetError,
     DrawConflictError,
@@ -33,13 +34,13 @@ from qlog_assets.ledger.rules import (
     known_charge,
     over_budget,
 )
-from qlog_assets.ledger.state import NEXT_STATES, Charge, Dataset, Request, State, fold
+from qlog_assets.ledger.state import NEXT_STATES, Charge, Dataset, Made, Request, State, fold
 from qlog_assets.ledger.store import Author, LedgerError, MissingLedgerError, Store, Writer
 from qlog_assets.ledger.witness import Witness, meet_witness, tell_witness
 from qlog_assets.months import Month
 from qlog_assets.storage.digests import canonical_line
 
-OWN_KINDS = ("created", "dataset", "budget", "witnessed", "unwitnessed", "lost", "recovered", *NEXT_STATES)
+OWN_KINDS = ("created", "dataset", "budget", MADE, "witnessed", "unwitnessed", "lost", "recovered", *NEXT_STATES)
 """Events that change the state. Anything else that is recorded is a note: kept, chained, and without effect."""
 
 
@@ -118,8 +119,7 @@ class Ledger:
         """The data set, opened with this budget on first use. A budget the ledger has wins over the one given here."""
         known = self._state().datasets.get(name)
         if known is None:
-            if not re.fullmatch(r"[a-z0-9][a-z0-9_-]{0,62}", name):
-                raise LedgerError(f"{name!r} is not a data set's name: small letters, digits, - and _")
+            _refuse_name(name)
             with self._transaction() as (state, append):
                 if name not in state.datasets:
                     append("dataset", name, {"budget": budget.as_json(), "unit": unit, "relation": relation})
@@ -242,7 +242,17 @@ class Ledger:
             dataset_of(state, dataset)
             return append(kind, dataset, _plain(facts))
 
+    def record_made(self, dataset: str, made: Made) -> None:
+        """Say what a private table holds, when it is written. It needs no account: tables come before charges."""
+        _refuse_name(dataset)
+        with self._transaction() as (_, append):
+            append(MADE, dataset, made.as_facts())
+
     # Reading: each method folds the history as it is now.
+
+    def made(self, dataset: str) -> dict[tuple[str, str, str], Made]:
+        """What was written of a data set's private tables, by asset, month and shape: the newest entry of each."""
+        return {key[1:]: made for key, made in self._state().made.items() if key[0] == dataset}
 
     def datasets(self) -> list[Dataset]:
         return list(self._state().datasets.values())
@@ -288,7 +298,8 @@ class Ledger:
         events = self._events()
         if seq is not None and not 1 <= seq <= len(events):
             raise LedgerError(f"the ledger at {self.where} has no event {seq}")
-        return SaltedHead.of(events[-1 if seq is None else seq - 1], salt)
+        counted = publicly_counted(events if seq is None else events[:seq])
+        return SaltedHead.of(counted[-1], len(counted), salt)
 
     def heads_missing(self, heads: Iterable[SaltedHead]) -> list[SaltedHead]:
         """The commitments of manifests that this history does not contain: it was cut, rewritten or swapped."""
@@ -302,6 +313,10 @@ class Ledger:
         """
         events = self.events()
         return broken_links(events) + fold(events)[1]
+
+    def missing_guards(self) -> list[str]:
+        """The triggers against changed rows that the database no longer has."""
+        return missing_guards(self._store)
 
     def _events(self) -> list[Event]:
         events = self.events()
@@ -371,6 +386,11 @@ def _new_release_id(state: State, request: Request) -> str:
         release_id = f"{request.mechanism}-{request.month}-{secrets.token_hex(6)}"
         if release_id not in state.charges:
             return release_id
+
+
+def _refuse_name(dataset: str) -> None:
+    if not re.fullmatch(r"[a-z0-9][a-z0-9_-]{0,62}", dataset):
+        raise LedgerError(f"{dataset!r} is not a data set's name: small letters, digits, - and _")
 
 
 def as_reason(text: str) -> str:

@@ -12,7 +12,7 @@ from fractions import Fraction
 from typing import Any, Literal
 
 from qlog_assets.ledger.budget import Amount, Budget
-from qlog_assets.ledger.chain import Event
+from qlog_assets.ledger.chain import MADE, Event
 from qlog_assets.storage.digests import line_digest
 
 ChargeState = Literal["reserved", "drawn", "published", "abandoned", "withdrawn"]
@@ -163,6 +163,34 @@ class Dataset:
     relation: str
 
 
+@dataclass(frozen=True)
+class Made:
+    """What the ledger says was written: a private partition, with a digest of each of its tables."""
+
+    asset: str
+    month: str
+    shape: str
+    tables: Mapping[str, str] = field(repr=False)
+    measured: str = field(repr=False)
+    """The digest of the counts that were taken while it was made."""
+    forgotten: frozenset[str] = frozenset()
+    """Months that were forgotten since: a batch of several months lost their tables."""
+
+    def as_facts(self) -> dict[str, Any]:
+        return {
+            "asset": self.asset,
+            "month": self.month,
+            "shape": self.shape,
+            "tables": dict(self.tables),
+            "measured": self.measured,
+        }
+
+    @classmethod
+    def from_facts(cls, facts: Mapping[str, Any]) -> Made:
+        tables = {str(name): str(digest) for name, digest in facts["tables"].items()}
+        return cls(facts["asset"], facts["month"], facts["shape"], tables, facts["measured"])
+
+
 class ContradictionError(Exception):
     """An event that cannot follow from the ones before it."""
 
@@ -178,6 +206,8 @@ class State:
         """What the counted charges of each data set add up to."""
         self.witnessed = False
         """Whether a witness has copies of the events: then it must not vanish without a word."""
+        self.made: dict[tuple[str, str, str, str], Made] = {}
+        """The newest entry of each partition, by data set, asset, month and shape."""
 
     def history(self, request: Request) -> list[Charge]:
         """The charges of the request's month and mechanism that were not given back, oldest first."""
@@ -203,6 +233,13 @@ class State:
             self._apply_transition(event, facts)
         elif event.kind in ("witnessed", "unwitnessed"):
             self.witnessed = event.kind == "witnessed"
+        elif event.kind == MADE:
+            made = Made.from_facts(facts)
+            self.made[event.dataset, made.asset, made.month, made.shape] = made
+        elif event.kind == "forgotten":
+            for key, made in self.made.items():
+                if key[0] == event.dataset:
+                    self.made[key] = replace(made, forgotten=made.forgotten | {*facts.get("months", [])})
         elif event.kind == "created" and event.seq != 1:
             raise ContradictionError("a ledger is created once, by its first event")
 

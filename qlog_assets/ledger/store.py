@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import secrets
+import sqlite3
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
@@ -37,6 +38,10 @@ class MissingLedgerError(LedgerError):
         self.where = where
 
 
+class DamagedLedgerError(LedgerError):
+    """What lies where the ledger should be is no database, or a broken one: not a matter of trying again."""
+
+
 FORMAT = 1
 """The layout of events and payloads. Raised by hand when an older ledger could no longer be read."""
 
@@ -57,7 +62,7 @@ COPIES = _table("witnessed_events")
 """The same in the database of a witness, by another name: nobody takes the one for the other."""
 
 
-def _seat_belts(table: str, keeper: str) -> dict[str, tuple[str, ...]]:
+def seat_belts(table: str, keeper: str) -> dict[str, tuple[str, ...]]:
     """Triggers against an honest mistake at a database prompt, by database.
 
     Whoever may drop a trigger can still rewrite rows: the hash chain and the heads in the manifests find that.
@@ -185,6 +190,12 @@ class Store:
             return self._last(connection)
 
     @contextmanager
+    def reading(self) -> Iterator[sa.Connection]:
+        """A connection for questions about the database itself."""
+        with self._transaction(write=False) as connection:
+            yield connection
+
+    @contextmanager
     def writing(self, author: Author) -> Iterator[Writer]:
         """One transaction with the right to write: nobody else adds an event between its read and its commit."""
         with self._writing() as connection:
@@ -205,7 +216,7 @@ class Store:
             if sa.inspect(connection).has_table(self._table.name):
                 return
             self._table.create(connection)
-            for statement in _seat_belts(self._table.name, self.keeper)[connection.dialect.name]:
+            for statement in seat_belts(self._table.name, self.keeper)[connection.dialect.name]:
                 connection.exec_driver_sql(statement)
             if events:
                 connection.execute(sa.insert(self._table), [asdict(event) for event in events])
@@ -244,9 +255,11 @@ class Store:
                 f"the {self.keeper} at {self.where} is locked by another process (waited {self.wait_seconds:g} s); "
                 "nothing was written"
             )
-        return LedgerError(
-            f"the {self.keeper} at {self.where} cannot be used: {text.splitlines()[0] if text else 'no reason given'}"
-        )
+        # The two codes with which SQLite says that the file itself is wrong, whatever is done with it.
+        code = (getattr(error.orig, "sqlite_errorcode", None) or 0) & 0xFF
+        kind = DamagedLedgerError if code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB) else LedgerError
+        reason = text.splitlines()[0] if text else "no reason given"
+        return kind(f"the {self.keeper} at {self.where} cannot be used: {reason}")
 
 
 def _next_event(last: Event | None, author: Author, kind: str, dataset: str, facts: dict[str, Any]) -> Event:

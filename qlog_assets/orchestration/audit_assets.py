@@ -40,11 +40,19 @@ def audit_assets() -> list[dg.AssetsDefinition]:
         facts: dict[str, Any] = {
             "releases verified": len(report.releases),
             "findings": len(findings),
+            "failures": len(report.failures),
+            "believed": dg.MetadataValue.json({verdict.release_id: verdict.believed for verdict in report.releases}),
             "notes": dg.MetadataValue.json(
                 {"ledger": report.notes} | {verdict.release_id: verdict.notes for verdict in report.releases}
             ),
             "seconds": seconds_since(started),
         }
+        if report.failures:
+            shown = "; ".join(report.failures[:FINDINGS_SHOWN])
+            raise dg.Failure(
+                description=f"the audit could not be finished: {shown}; {len(findings)} finding(s) so far",
+                metadata=facts,
+            )
         if findings:
             shown = "; ".join(findings[:FINDINGS_SHOWN])
             raise dg.Failure(description=f"{len(findings)} finding(s): {shown}", metadata=facts)

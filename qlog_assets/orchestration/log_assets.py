@@ -8,6 +8,7 @@ from typing import Any
 
 import dagster as dg
 
+from qlog_assets.ledger import Book
 from qlog_assets.months import Month
 from qlog_assets.orchestration.metadata import (
     OWNERS,
@@ -53,14 +54,15 @@ def log_assets(months: dg.PartitionsDefinition) -> list[Definition]:
     def landing_batch(
         context: dg.AssetExecutionContext, warehouse: WarehouseResource, policy: PolicyResource
     ) -> Iterator[dg.MaterializeResult[Any]]:
-        started, home, admission = time.monotonic(), warehouse.open(), policy.chosen().admission
+        started, home, chosen = time.monotonic(), warehouse.open(), policy.chosen()
+        admission, book = chosen.admission, Book(warehouse.ledger(context.run_id), chosen.dataset)
         with warehouse.engine() as engine:
             batch = find_batch(home, context.partition_key)
-            partition, fresh = ingest_batch(home, engine, batch, admission, context.run_id)
+            partition, fresh = ingest_batch(home, engine, batch, admission, context.run_id, book)
         yield materialized(partition, started, fresh, batch_counts(partition))
         # After the batch: what is reported before what it is made of would look out of date.
         for month in map(Month, sorted(months_of(partition))):
-            raw, _ = assemble_raw_log(home, month, context.run_id)
+            raw, _ = assemble_raw_log(home, month, context.run_id, book)
             context.log_event(
                 dg.AssetMaterialization(
                     "raw_log",
@@ -79,9 +81,11 @@ def log_assets(months: dg.PartitionsDefinition) -> list[Definition]:
         code_version=RAW_LOG_VERSION,
         description="The accepted rows of a month, from every ingested file, as they came.",
     )
-    def raw_log(context: dg.AssetExecutionContext, warehouse: WarehouseResource) -> dg.MaterializeResult[Any]:
-        started = time.monotonic()
-        partition, fresh = assemble_raw_log(warehouse.open(), month_of(context), context.run_id)
+    def raw_log(
+        context: dg.AssetExecutionContext, warehouse: WarehouseResource, policy: PolicyResource
+    ) -> dg.MaterializeResult[Any]:
+        started, book = time.monotonic(), Book(warehouse.ledger(context.run_id), policy.chosen().dataset)
+        partition, fresh = assemble_raw_log(warehouse.open(), month_of(context), context.run_id, book)
         return materialized(partition, started, fresh)
 
     @dg.asset_check(asset=landing_batch, blocking=True, name="rows_accounted_for")

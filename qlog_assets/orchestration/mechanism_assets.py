@@ -14,6 +14,7 @@ import dagster as dg
 import pyarrow.parquet as pq
 
 from qlog_assets.door.door import Door
+from qlog_assets.ledger import Book
 from qlog_assets.mechanisms.mechanism import Mechanism
 from qlog_assets.orchestration.metadata import OWNERS, receipt_metadata, seconds_since, warning_metadata
 from qlog_assets.orchestration.resources import PolicyResource, WarehouseResource, month_of
@@ -169,6 +170,7 @@ def simulation_asset(months: dg.PartitionsDefinition, mechanism: Mechanism) -> d
                 variant,
                 config.get("seed", 1),
                 context.run_id,
+                Book(warehouse.ledger(context.run_id), chosen.dataset),
             )
         rows = {f"rows {name}": count for name, count in facts["rows"].items()}
         return dg.MaterializeResult(

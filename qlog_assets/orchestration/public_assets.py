@@ -10,6 +10,7 @@ from typing import Any
 
 import dagster as dg
 
+from qlog_assets.ledger import Book
 from qlog_assets.orchestration.metadata import OWNERS, data_version, seconds_since, to_check_result
 from qlog_assets.orchestration.resources import PolicyResource, WarehouseResource
 from qlog_assets.orchestration.stage_assets import Definition
@@ -46,8 +47,9 @@ def list_assets(name: str) -> list[Definition]:
     def public_list(
         context: dg.AssetExecutionContext, warehouse: WarehouseResource, policy: PolicyResource
     ) -> dg.MaterializeResult[Any]:
-        started = time.monotonic()
-        found = build_public_list(name, warehouse.open(), policy.chosen().lists, run_id=context.run_id)
+        started, chosen = time.monotonic(), policy.chosen()
+        book = Book(warehouse.ledger(context.run_id), chosen.dataset)
+        found = build_public_list(name, warehouse.open(), chosen.lists, run_id=context.run_id, book=book)
         if found is None:
             return dg.MaterializeResult(metadata={"used": False}, data_version=dg.DataVersion(NO_LIST))
         facts = found.provenance.parameters
@@ -67,7 +69,9 @@ def list_assets(name: str) -> list[Definition]:
     @dg.asset_check(asset=name, blocking=True, name="texts_once")
     def texts_once(warehouse: WarehouseResource, policy: PolicyResource) -> dg.AssetCheckResult:
         """The list holds texts, each once, numbered without gaps."""
-        found = build_public_list(name, warehouse.open(), policy.chosen().lists)
+        chosen = policy.chosen()
+        book = Book(warehouse.ledger(), chosen.dataset)
+        found = build_public_list(name, warehouse.open(), chosen.lists, book=book)
         if found is None:
             return dg.AssetCheckResult(passed=True, description="the policy names no such list")
         with warehouse.engine() as engine:

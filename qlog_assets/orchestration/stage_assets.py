@@ -8,6 +8,7 @@ from typing import Any
 import dagster as dg
 
 from qlog_assets.checks.memory import Inspection
+from qlog_assets.ledger import Book
 from qlog_assets.orchestration.metadata import OWNERS, materialized, to_check_result
 from qlog_assets.orchestration.resources import PolicyResource, WarehouseResource, month_of
 from qlog_assets.pipeline.stage import Stage, Work
@@ -36,7 +37,15 @@ def stage_assets(
         started, chosen = time.monotonic(), policy.chosen()
         parameters = None if section is None else chosen.section(section)
         with warehouse.engine() as engine:
-            work = Work(warehouse.open(), engine, month_of(context), parameters, chosen.lists, context.run_id)
+            work = Work(
+                warehouse.open(),
+                engine,
+                month_of(context),
+                parameters,
+                chosen.lists,
+                context.run_id,
+                book=Book(warehouse.ledger(context.run_id), chosen.dataset),
+            )
             partition, fresh = stage.make_current_month(work)
         return materialized(partition, started, fresh)
 

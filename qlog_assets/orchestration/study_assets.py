@@ -8,6 +8,7 @@ from typing import Any
 
 import dagster as dg
 
+from qlog_assets.ledger import Book
 from qlog_assets.orchestration.metadata import OWNERS, study_metadata
 from qlog_assets.orchestration.resources import PolicyResource, WarehouseResource, month_of
 from qlog_assets.policy import as_written
@@ -51,14 +52,16 @@ def study_asset(months: dg.PartitionsDefinition, study: Study) -> dg.AssetsDefin
         def progress(done: int, of: int, step: str) -> None:
             context.log.info(f"{PROGRESS}{done}/{of} {step}")
 
+        chosen = policy.for_study()
         with warehouse.engine() as engine:
             work = StudyWork(
                 warehouse.open(),
                 engine,
-                policy.for_study(),
+                chosen,
                 study.settings(**{key: as_written(value) for key, value in given.items()}),
                 month_of(context) if study.per_month else None,
                 context.run_id,
+                book=Book(warehouse.ledger(context.run_id), chosen.dataset),
             )
             facts = run_study(study, work, progress)
         return dg.MaterializeResult(

@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, Any
 from pydantic import Field
 
 from qlog_assets.checks.suites import CheckResult, run_suite
-from qlog_assets.ledger import Ledger
+from qlog_assets.ledger import Book, Ledger
 from qlog_assets.months import Month
+from qlog_assets.pipeline.entered import write_entered
 from qlog_assets.pipeline.landing import Batch, landed_files, landing_checksum
 from qlog_assets.privacy.parameters import Parameters, Share
 from qlog_assets.sources.readers import MonthRange, read_batch
@@ -90,7 +91,12 @@ def charged_months(warehouse: Warehouse) -> set[str]:
 
 
 def ingest_batch(
-    warehouse: Warehouse, engine: Engine, batch: Batch, admission: Admission, run_id: str | None = None
+    warehouse: Warehouse,
+    engine: Engine,
+    batch: Batch,
+    admission: Admission,
+    run_id: str | None = None,
+    book: Book | None = None,
 ) -> tuple[Partition, bool]:
     """Read a landing file once and write all its months, with every row accepted or rejected for a reason.
 
@@ -116,7 +122,7 @@ def ingest_batch(
             tables[month] = engine.facts(directory, sorted((directory / "accepted" / month).glob("*.parquet")))
         return tables
 
-    written = warehouse.write_partition(provenance, write, measured=measured, usable=is_complete)
+    written = write_entered(warehouse, provenance, write, book, measured=measured, usable=is_complete)
     # What an earlier version read of the same file counts no more, damaged or read in another way as it may be.
     remove_whole(warehouse.private / EARLIER_NAME / batch.key)
     return written

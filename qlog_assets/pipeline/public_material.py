@@ -16,8 +16,9 @@ from pydantic import Field, model_validator
 
 from qlog_assets.checks.suites import CheckResult, run_suite
 from qlog_assets.errors import QlogError
-from qlog_assets.ledger import Ledger
+from qlog_assets.ledger import Book, Ledger
 from qlog_assets.months import Month
+from qlog_assets.pipeline.entered import write_entered
 from qlog_assets.pipeline.named_files import refuse_unfit_file
 from qlog_assets.privacy.parameters import Exact, Parameters
 from qlog_assets.report.public_zone import find_damage, release_path
@@ -91,6 +92,7 @@ def build_public_list(
     month: Month | None = None,
     run_id: str | None = None,
     make_current: bool = True,
+    book: Book | None = None,
 ) -> Partition | None:
     """A public list as the policy names it; None where it names none.
 
@@ -105,7 +107,7 @@ def build_public_list(
         return None
     else:
         loaded = load_url_list(lists.url_list, list_cache(warehouse), private_zones=zones)
-    return _keep(warehouse, name, loaded, run_id, make_current)
+    return _keep(warehouse, name, loaded, run_id, make_current, book)
 
 
 def refuse_unfit_files(warehouse: Warehouse, lists: PublicLists, names: Iterable[str]) -> None:
@@ -164,7 +166,9 @@ def list_cache(warehouse: Warehouse) -> Path:
     return folder
 
 
-def _keep(warehouse: Warehouse, asset: str, loaded: PublicList, run_id: str | None, make_current: bool) -> Partition:
+def _keep(
+    warehouse: Warehouse, asset: str, loaded: PublicList, run_id: str | None, make_current: bool, book: Book | None
+) -> Partition:
     """A loaded list as a partition, so that the door can tell which list a release was made with."""
     table = PUBLIC_LISTS[asset]
     provenance = describe(
@@ -181,4 +185,4 @@ def _keep(warehouse: Warehouse, asset: str, loaded: PublicList, run_id: str | No
         link_or_copy(loaded.path, directory / name)
         return {table: TableFacts(loaded.rows, {name: file_checksum(directory / name)}, loaded.content_digest)}
 
-    return warehouse.write_partition(provenance, write, make_current=make_current)[0]
+    return write_entered(warehouse, provenance, write, book, make_current=make_current)[0]

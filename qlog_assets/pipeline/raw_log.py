@@ -7,8 +7,10 @@ from pathlib import Path
 
 from qlog_assets.checks.suites import CheckResult, run_suite
 from qlog_assets.errors import QlogError
+from qlog_assets.ledger.book import Book
 from qlog_assets.months import Month
 from qlog_assets.pipeline.batches import batches_holding
+from qlog_assets.pipeline.entered import write_entered
 from qlog_assets.sources.user_ids import canonical_user_sql, is_plain_sql, reason_against_sql
 from qlog_assets.storage.engine import Engine
 from qlog_assets.storage.partition import Partition, TableFacts, describe
@@ -18,13 +20,22 @@ from qlog_assets.storage.warehouse import Warehouse
 RAW_LOG_VERSION = "1"
 
 
-def assemble_raw_log(warehouse: Warehouse, month: Month, run_id: str | None = None) -> tuple[Partition, bool]:
+def assemble_raw_log(
+    warehouse: Warehouse, month: Month, run_id: str | None = None, book: Book | None = None
+) -> tuple[Partition, bool]:
     """raw_log of a month: the accepted rows of every batch that has any. Files are linked, not written again.
 
-    However many rows of a batch were rejected: which rows of the others are used may not hang on one user's bad row.
+    However many rows of a batch were rejected: which rows of the others are used may not hang on one user's bad row. A
+    batch that is not what the ledger says was read is an error; one that the ledger does not know was read by an
+    earlier version, and its landing file may be gone.
     """
     contents: dict[str, Partition] = {}
     for batch in batches_holding(warehouse, month):
+        if book is not None and book.contradicts(batch):
+            raise QlogError(
+                f"{batch.provenance.asset} {batch.provenance.month} is not what the ledger says was read: it was "
+                "changed afterwards: run qlog ingest with its file again"
+            )
         # A copy of a file under another name holds the same searches, not further ones.
         contents.setdefault(batch.provenance.upstream["landing"], batch)
     parts = list(contents.values())
@@ -49,7 +60,7 @@ def assemble_raw_log(warehouse: Warehouse, month: Month, run_id: str | None = No
                 files[name] = checksum
         return {"log": TableFacts(sum(part.rows(month) for part in parts), files)}
 
-    return warehouse.write_partition(provenance, write)
+    return write_entered(warehouse, provenance, write, book)
 
 
 def inspect_raw_log(engine: Engine, partition: Partition) -> CheckResult:

@@ -13,7 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from qlog_assets.checks.memory import Inspection
+from qlog_assets.ledger.book import Book
 from qlog_assets.months import Month
+from qlog_assets.pipeline.entered import refuse_unentered, write_entered
 from qlog_assets.pipeline.public_material import PUBLIC_LISTS, PublicLists, build_public_list
 from qlog_assets.storage.engine import Engine
 from qlog_assets.storage.partition import Partition, TableFacts, describe
@@ -37,6 +39,8 @@ class Work:
     run_id: str | None = None
     make_current: bool = True
     """Whether `current` moves to what is made. A study makes its tables beside those that releases are made from."""
+    book: Book | None = None
+    """Where what is made is entered. None: nothing that is made can be released."""
 
 
 Inputs = Mapping[str, Partition]
@@ -88,13 +92,21 @@ class Stage:
     def make(self, work: Work, given: Inputs) -> tuple[Partition, bool]:
         """Write the stage for a month, or keep what is there; returns it and whether it was written anew.
 
-        `given` holds the stages it reads; public lists are found here.
+        `given` holds the stages it reads; public lists are found here. What a release is made from must be what the
+        ledger says was written; a study may read anything, and then what it makes is not entered.
         """
         inputs = {name: given[name] for name in self.months_read}
         for name in self.lists_read:
-            found = build_public_list(name, work.warehouse, work.lists, work.month, work.run_id, work.make_current)
+            found = build_public_list(
+                name, work.warehouse, work.lists, work.month, work.run_id, work.make_current, work.book
+            )
             if found is not None:
                 inputs[name] = found
+        book = work.book
+        if book is not None and work.make_current:
+            refuse_unentered(book, inputs.values())
+        elif book is not None and not all(book.knows(partition) for partition in inputs.values()):
+            book = None
         upstream: dict[str, Partition | str] = {**inputs}
         if self.origin is not None:
             digests = self.origin(work.warehouse, work.month)
@@ -107,9 +119,11 @@ class Stage:
             upstream=upstream,
             run_id=work.run_id,
         )
-        return work.warehouse.write_partition(
+        return write_entered(
+            work.warehouse,
             provenance,
             lambda directory: self.write(work, inputs, directory),
+            book,
             make_current=work.make_current,
             usable=lambda partition: self._keeps_limits(work.engine, partition),
         )

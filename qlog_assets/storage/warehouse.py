@@ -94,12 +94,14 @@ class Warehouse:
         measured: Mapping[str, int] | None = None,
         make_current: bool = True,
         usable: Callable[[Partition], bool] = lambda partition: True,
+        announce: Callable[[Provenance], None] = lambda provenance: None,
     ) -> tuple[Partition, bool]:
         """Write a partition whole and point `current` at it; returns it and whether it was written anew.
 
         A partition of the same shape was made by the same code from the same inputs: if its files are intact, and it
         is `usable` besides, it is kept as it is. `write` fills a temporary directory and returns the facts of its
-        tables, and may fill `measured`; the rename that follows shows readers all of it or none.
+        tables, and may fill `measured`; the rename that follows shows readers all of it or none. `announce` hears what
+        was written before anybody can see it: what it enters elsewhere was on no disk that a hand could have changed.
         """
         asset, month, shape = provenance.asset, provenance.month, provenance.shape
         base = self.private / asset / month
@@ -113,6 +115,7 @@ class Warehouse:
                     complete = replace(provenance, tables=tables, measured=dict(measured or {}), written_at=now)
                     complete.write(scratch / "provenance.json")
                     seal(scratch)
+                    announce(complete)
                     replace_directory(scratch, base / shape)
             if make_current:
                 write_private(base / "current", shape)

@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from qlog_assets.errors import QlogError
+from qlog_assets.ledger import Book
 from qlog_assets.mechanisms.inputs import public_inputs
 from qlog_assets.mechanisms.mechanism import Mechanism
 from qlog_assets.mechanisms.register import mechanism, simulated
@@ -49,6 +50,7 @@ def simulate(
     variant: str,
     seed: int,
     run_id: str,
+    book: Book | None = None,
 ) -> dict[str, Any]:
     """Draw a month with seeded noise, beside what releases are made from; returns what was drawn and where it lies."""
     drawn_by = simulated_mechanism(name)
@@ -57,7 +59,9 @@ def simulate(
     chosen = policy.parameters(drawn_by) if as_released else drawn_by.plain_parameters(policy.section(name))
     drawn_by.refuse_unusable(variant, chosen)
     guarantee = drawn_by.guarantee(variant, chosen)
-    work = Work(warehouse, engine, month, policy.section(name), policy.lists, run_id=run_id, make_current=False)
+    work = Work(
+        warehouse, engine, month, policy.section(name), policy.lists, run_id=run_id, make_current=False, book=book
+    )
     drawn = drawn_by.draw(engine, simulation_inputs(drawn_by, variant, work), variant, chosen, SeededRandom(seed))
     tables = {table: each.rows for table, each in drawn.tables.items()}
     facts = {
@@ -80,7 +84,9 @@ def simulation_inputs(drawn_by: Mechanism, variant: str, work: Work) -> dict[str
     inputs: dict[str, Partition] = {}
     if reads is not None:
         for name in set(reads) & set(PUBLIC_LISTS):
-            found = build_public_list(name, work.warehouse, work.lists, work.month, work.run_id, make_current=False)
+            found = build_public_list(
+                name, work.warehouse, work.lists, work.month, work.run_id, make_current=False, book=work.book
+            )
             if found is not None:
                 inputs[name] = found
     if "cleaned_log" in (reads or {name for stage in drawn_by.stages for name in stage.reads}):

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from qlog_assets.errors import QlogError
+from qlog_assets.ledger import Book
 from qlog_assets.months import Month
 from qlog_assets.policy import Policy
 from qlog_assets.privacy.parameters import Parameters
@@ -47,6 +48,8 @@ class StudyWork:
     run_id: str | None = None
     reads: Mapping[str, str] = field(default_factory=dict)
     """What the study is made from, as it was when it was asked: steps read these partitions, whatever comes later."""
+    book: Book | None = None
+    """Where the stages that it makes are entered, so that a release can use them."""
 
 
 @dataclass(frozen=True)

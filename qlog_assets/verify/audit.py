@@ -1,23 +1,28 @@
 """Audits releases without trusting whoever made them: files, manifest, ledger, guarantee, limits, lineage, run history.
 
 It reads everything and changes nothing. A finding is something that is wrong; a note is something that can no longer
-be looked at, such as data that retention deleted.
+be looked at, such as data that retention deleted; a failure is something that should have been looked at and could not
+be, such as a file that this user may not read. For each release it says what was recomputed and what was believed.
 """
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import duckdb
+
 from qlog_assets.door.draws import Draw, DrawError, load_draw
 from qlog_assets.door.preconditions import pinned_dataset
 from qlog_assets.door.publication import differences_from_draw
 from qlog_assets.errors import QlogError
-from qlog_assets.ledger import Charge, Ledger, LedgerError, MissingLedgerError, SaltedHead
+from qlog_assets.ledger import Charge, DamagedLedgerError, Ledger, LedgerError, MissingLedgerError, SaltedHead
 from qlog_assets.mechanisms.register import mechanism, releasable_mechanism
+from qlog_assets.pipeline.public_material import PublicLists
 from qlog_assets.report.manifest import MANIFEST_NAME, load_manifest, verify_files, words_of
 from qlog_assets.report.public_zone import (
     LATEST,
@@ -30,10 +35,21 @@ from qlog_assets.report.public_zone import (
 from qlog_assets.storage.digests import file_checksum
 from qlog_assets.storage.warehouse import Warehouse
 from qlog_assets.verify.lineage import Lineage
-from qlog_assets.verify.run_history import door_runs, run_findings
+from qlog_assets.verify.recompute import Recomputation, Tell
+from qlog_assets.verify.run_history import door_runs
+from qlog_assets.verify.surroundings import find_around
+from qlog_assets.verify.workplace import History, open_workplace
 
 if TYPE_CHECKING:
     import dagster as dg
+
+READ = os.R_OK | os.X_OK
+ALWAYS_BELIEVED = (
+    "that its noise came from the operating system's random bits, and that the code which drew it was this software",
+    "what Dagster's history says of runs and checks",
+    "the clock of the machine",
+)
+"""What no file can prove."""
 
 
 @dataclass
@@ -43,6 +59,8 @@ class ReleaseVerdict:
     release_id: str
     findings: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    recomputed: list[str] = field(default_factory=list)
+    believed: list[str] = field(default_factory=list)
 
 
 @dataclass
@@ -51,11 +69,14 @@ class AuditReport:
 
     releases: list[ReleaseVerdict]
     findings: list[str]
+    failures: list[str] = field(default_factory=list)
+    """What the audit could not look at: it is not finished then, whatever it found."""
+    deep: bool = False
     notes: list[str] = field(default_factory=list)
 
     @property
     def ok(self) -> bool:
-        return not self.findings and not any(verdict.findings for verdict in self.releases)
+        return not self.failures and not self.all_findings
 
     @property
     def all_findings(self) -> list[str]:
@@ -66,14 +87,18 @@ class AuditReport:
     def as_json(self) -> dict[str, Any]:
         return {
             "ok": self.ok,
+            "deep": self.deep,
             "findings": self.findings,
             "notes": self.notes,
+            "failures": self.failures,
             "releases": [
                 {
                     "release_id": verdict.release_id,
                     "ok": not verdict.findings,
                     "findings": verdict.findings,
                     "notes": verdict.notes,
+                    "recomputed": verdict.recomputed,
+                    "believed": verdict.believed,
                 }
                 for verdict in self.releases
             ],
@@ -85,19 +110,25 @@ def audit_warehouse(
     dataset: str | None = None,
     release_ids: Sequence[str] = (),
     instance: dg.DagsterInstance | None = None,
+    *,
+    deep: PublicLists | None = None,
+    tell: Tell = lambda step: None,
 ) -> AuditReport:
     """Verify the named releases, or all of them; the ledger's history and the public zone are verified in any case.
 
     A ledger may serve several warehouses: with a data set's name, other data sets' releases are looked at only where
-    they lie here. A lost ledger is a finding and no error: what it charged for is still there. Without an `instance`,
-    Dagster's history is the one in the warehouse.
+    they lie here. A lost or damaged ledger is a finding and no error: what it charged for is still there. One that
+    cannot be reached is a failure. Without an `instance`, Dagster's history is the one in the warehouse. With the
+    policy's public lists as `deep`, every private table is computed again as far as what it was made from is there.
     """
     try:
         # Never made here: an audit that found no ledger and made a new one would find nothing wrong with it.
         ledger = Ledger.read(warehouse.ledger_url)
         charges = ledger.charges()
-    except LedgerError as error:
+    except (MissingLedgerError, DamagedLedgerError) as error:
         return without_ledger(warehouse, error)
+    except LedgerError as error:
+        return AuditReport([], [], [str(error)], deep is not None)
     known = {charge.release_id: charge for charge in charges}
     for release_id in release_ids:
         if release_id not in known:
@@ -105,10 +136,44 @@ def audit_warehouse(
     chosen = [known[release_id] for release_id in release_ids]
     if not release_ids:
         chosen = [charge for charge in charges if dataset in (None, charge.dataset) or lies_here(warehouse, charge)]
-    findings = [f"ledger: {finding}" for finding in ledger.verify_chain()] + unknown_entries(warehouse, ledger)
-    with history(warehouse, instance) as runs:
-        audit = ReleaseAudit(warehouse, ledger, runs)
-        return AuditReport([audit.verdict(charge) for charge in chosen], findings)
+    report = AuditReport([], [], unreadable_zones(warehouse), deep is not None)
+    with (
+        finishing(report, "no room to work in"),
+        open_workplace(warehouse) as workplace,
+        History(warehouse, instance, workplace) as history,
+    ):
+        with finishing(report, "the warehouse"):
+            report.findings += [f"ledger: {finding}" for finding in ledger.verify_chain()]
+            report.findings += unknown_entries(warehouse, ledger)
+            own = [charge for charge in charges if dataset in (None, charge.dataset)]
+            report.findings += find_around(warehouse, ledger, own)
+        again = None if deep is None else Recomputation(warehouse, workplace, deep, tell)
+        audit = ReleaseAudit(warehouse, ledger, history, Lineage(warehouse, ledger, workplace.engine, again))
+        for charge in chosen:
+            tell(f"auditing {charge.release_id}")
+            with finishing(report, charge.release_id):
+                report.releases.append(audit.verdict(charge))
+        report.failures += [history.trouble] if history.trouble else []
+    return report
+
+
+@contextmanager
+def finishing(report: AuditReport, what: str) -> Iterator[None]:
+    """Turn what the machine refuses, a file, a disk, a connection, into a failure of the audit: it is no finding.
+
+    These texts name files, never values.
+    """
+    try:
+        yield
+    except (OSError, LedgerError, duckdb.IOException, duckdb.OutOfMemoryException) as error:
+        words = str(error).strip().splitlines()
+        report.failures.append(f"{what}: {words[0] if words else type(error).__name__}")
+
+
+def unreadable_zones(warehouse: Warehouse) -> list[str]:
+    """The zones that this user may not look into: whatever lies there would seem to be gone."""
+    zones = (warehouse.released, warehouse.private, warehouse.landing, warehouse.dagster)
+    return [f"{zone}: this user may not read it" for zone in zones if zone.exists() and not os.access(zone, READ)]
 
 
 def without_ledger(warehouse: Warehouse, error: LedgerError) -> AuditReport:
@@ -123,26 +188,14 @@ def lies_here(warehouse: Warehouse, charge: Charge) -> bool:
     return release_path(warehouse, charge).exists() or tombstone_path(warehouse, charge).exists()
 
 
-@contextmanager
-def history(warehouse: Warehouse, instance: dg.DagsterInstance | None) -> Iterator[dg.DagsterInstance | None]:
-    """Dagster's history: the one given, the warehouse's own, or none. It is never made by looking at it."""
-    if instance is not None or not (warehouse.dagster / "dagster.yaml").exists():
-        yield instance
-        return
-    from qlog_assets.storage.dagster_home import open_existing
-
-    with open_existing(warehouse.dagster) as own:
-        yield own
-
-
 class ReleaseAudit:
     """Everything that can be verified about charges and the releases they paid for."""
 
-    def __init__(self, warehouse: Warehouse, ledger: Ledger, runs: dg.DagsterInstance | None) -> None:
+    def __init__(self, warehouse: Warehouse, ledger: Ledger, history: History, lineage: Lineage) -> None:
         self.warehouse = warehouse
         self.ledger = ledger
-        self.runs = runs
-        self.lineage = Lineage(warehouse, ledger)
+        self.history = history
+        self.lineage = lineage
 
     def verdict(self, charge: Charge) -> ReleaseVerdict:
         verdict = ReleaseVerdict(charge.release_id)
@@ -167,16 +220,26 @@ class ReleaseAudit:
         manifest = audit_files(path, charge, verdict)
         if manifest is not None:
             audit_manifest(manifest, charge, self.ledger, verdict)
+            verdict.recomputed.append("its public files: their checksums, against manifest and ledger")
         audit_guarantee(charge, manifest, verdict)
+        verdict.recomputed.append("its ε and δ, from the parameters that the ledger recorded")
         draw = self._draw(charge, verdict)
         if draw is not None and not verdict.findings:
             verdict.findings += differences_from_draw(path, draw, releasable_mechanism(charge.mechanism))
+            verdict.recomputed.append("its public tables, from the stored draw")
+        elif draw is None:
+            verdict.believed.append(
+                "that its public tables are what was drawn: there is no stored draw to compare with"
+            )
         followed = self.lineage.follow(charge, draw)
         verdict.findings += followed.findings
         verdict.notes += followed.notes
-        found, notes = run_findings(self.runs, door_runs(self.ledger, charge), followed.run_ids)
+        verdict.recomputed += followed.recomputed
+        verdict.believed += followed.believed
+        found, notes = self.history.findings(door_runs(self.ledger, charge), followed.run_ids)
         verdict.findings += found
         verdict.notes += notes
+        verdict.believed += ALWAYS_BELIEVED
 
     def _draw(self, charge: Charge, verdict: ReleaseVerdict) -> Draw | None:
         """The stored draw, if it is there and is the one the ledger recorded."""

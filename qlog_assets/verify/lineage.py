@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 
 from qlog_assets.door.draws import Draw
 from qlog_assets.errors import ParameterError, QlogError
-from qlog_assets.ledger import Charge, Ledger
+from qlog_assets.ledger import Charge, Ledger, Made
+from qlog_assets.ledger.book import find_trouble
 from qlog_assets.mechanisms.inputs import is_of_this_version, stages
 from qlog_assets.mechanisms.mechanism import Mechanism
 from qlog_assets.mechanisms.register import releasable_mechanism
 from qlog_assets.months import Month
-from qlog_assets.pipeline.landing import landed_files
+from qlog_assets.pipeline.landing import landed_files, name_part
 from qlog_assets.pipeline.stage import ORIGIN, Stage
+from qlog_assets.privacy.parameters import Parameters
 from qlog_assets.storage.digests import file_checksum
-from qlog_assets.storage.engine import Engine
+from qlog_assets.storage.engine import Engine, OpenEngine
 from qlog_assets.storage.partition import PUBLIC_MATERIAL, Partition, WarehouseError
 from qlog_assets.storage.warehouse import Warehouse
+from qlog_assets.verify.recompute import Recomputation
 
 
 @dataclass
@@ -27,19 +31,42 @@ class Followed:
     findings: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     run_ids: set[str] = field(default_factory=set)
+    recomputed: list[str] = field(default_factory=list)
+    """What was computed again and came out the same."""
+    believed: list[str] = field(default_factory=list)
+    """What was taken for true."""
+    dataset: str = ""
+    parameters: Parameters | None = None
+    """Of the release: what its stages are computed with again. None where this version cannot read them."""
 
 
 class Lineage:
     """The way back from any release of one warehouse. Landing files and shared partitions are read once."""
 
-    def __init__(self, warehouse: Warehouse, ledger: Ledger) -> None:
+    def __init__(
+        self,
+        warehouse: Warehouse,
+        ledger: Ledger,
+        open_engine: OpenEngine | None = None,
+        deep: Recomputation | None = None,
+    ) -> None:
         self.warehouse = warehouse
         self.ledger = ledger
+        self.open_engine = open_engine or partial(Engine.open, warehouse)
+        self.deep = deep
+        """What computes partitions again; None: what they were made by is believed."""
         self._verdicts: dict[tuple[str, str, str], str | None] = {}
+        self._entries: dict[str, dict[tuple[str, str, str], Made]] = {}
 
     @cached_property
     def landing_checksums(self) -> set[str]:
         return {file_checksum(path) for path, _ in landed_files(self.warehouse)}
+
+    def entries(self, dataset: str) -> dict[tuple[str, str, str], Made]:
+        """What the ledger says was written."""
+        if dataset not in self._entries:
+            self._entries[dataset] = self.ledger.made(dataset)
+        return self._entries[dataset]
 
     @cached_property
     def forgotten(self) -> dict[tuple[str, str], str]:
@@ -53,7 +80,7 @@ class Lineage:
 
     def follow(self, charge: Charge, draw: Draw | None) -> Followed:
         """From a charge to the landing files."""
-        found = Followed()
+        found = Followed(dataset=charge.dataset)
         try:
             mechanism = releasable_mechanism(charge.mechanism)
         except ParameterError:
@@ -61,6 +88,9 @@ class Lineage:
                 f"this version of the software knows no {charge.mechanism}: its inputs were not followed"
             )
             return found
+        # Parameters that this version cannot read are for the audit of the guarantee to tell.
+        with suppress(QlogError):
+            found.parameters = mechanism.parameters(**charge.parameters)
         partition = self._limited_input(mechanism, charge, draw, found)
         if partition is not None and self._verify(partition, found):
             self._count_again(mechanism, partition, found)
@@ -103,7 +133,7 @@ class Lineage:
     def _count_again(self, mechanism: Mechanism, partition: Partition, found: Followed) -> None:
         """Count every user's contributions, and digest every row, as the door and the chain did."""
         label = f"{partition.provenance.asset} {partition.provenance.month}"
-        with Engine.open(self.warehouse) as engine:
+        with self.open_engine() as engine:
             if is_of_this_version(partition):
                 try:
                     self._inspect(engine, mechanism, partition, found)
@@ -115,6 +145,7 @@ class Lineage:
                 again = engine.facts(partition.path, partition.files(table), digest=True)
                 if (again.content_digest, again.rows) != (facts.content_digest, facts.rows):
                     found.findings.append(f"lineage: {label}: {table} does not hold the rows its provenance says")
+        found.recomputed.append(f"{label}: a digest of its rows, and how many each user has")
 
     def _inspect(self, engine: Engine, mechanism: Mechanism, partition: Partition, found: Followed) -> None:
         """The limits, and where the rows come from if they keep them."""
@@ -161,12 +192,22 @@ class Lineage:
             asset, _, batch = name.partition(":")
             if asset == "landing":
                 if shape not in self.landing_checksums:
-                    _note(found, f"the landing file of {partition.provenance.month} is no longer there")
+                    self._missing_landing(partition.provenance.month, found)
             elif asset == ORIGIN:
                 self._origin(partition, batch, shape, found)
             elif not (self.warehouse.private / asset / PUBLIC_MATERIAL).is_dir():
                 # Public material belongs to no month; it is looked at by its content.
                 self._pass(asset, batch or partition.provenance.month, shape, found)
+
+    def _missing_landing(self, batch: str, found: Followed) -> None:
+        """A landing file that is gone may have been deleted; one that lies there changed was not to be touched."""
+        for path, format in landed_files(self.warehouse):
+            if batch.startswith(f"{name_part(path)}-{format}-"):
+                sentence = f"lineage: the landing file of {batch} lies there with another content than was read"
+                if sentence not in found.findings:
+                    found.findings.append(sentence)
+                return
+        _note(found, f"the landing file of {batch} is no longer there")
 
     def _origin(self, partition: Partition, name: str, digest: str, found: Followed) -> None:
         """What a stage was made from that is no partition."""
@@ -194,10 +235,12 @@ class Lineage:
         """Whether a partition's files are those it was written with."""
         facts = partition.provenance
         key = (facts.asset, facts.month, facts.shape)
+        entries = self.entries(found.dataset)
         if key not in self._verdicts:
             try:
                 partition.verify()
-                self._verdicts[key] = None
+                trouble = find_trouble(partition, entries) if key in entries else None
+                self._verdicts[key] = None if trouble is None else f"lineage: {trouble}"
             except WarehouseError as error:
                 self._verdicts[key] = f"lineage: {error}"
         verdict = self._verdicts[key]
@@ -205,9 +248,32 @@ class Lineage:
             found.findings.append(verdict)
         if facts.run_id is not None:
             found.run_ids.add(facts.run_id)
+        if verdict is None:
+            self._tell_basis(partition, key in entries, found)
         return verdict is None
+
+    def _tell_basis(self, partition: Partition, entered: bool, found: Followed) -> None:
+        """Say on what a partition stands: the ledger's entry, what it was made from, or its own word."""
+        label = f"{partition.provenance.asset} {partition.provenance.month}"
+        if entered:
+            _add(found.recomputed, f"{label}: checksums of its files, against the ledger's entry")
+        else:
+            _add(found.believed, f"{label}: its own provenance, because the ledger has no entry of it")
+        if self.deep is None or found.parameters is None:
+            _add(found.believed, f"{label}: that it follows from what it was made from (--deep computes it again)")
+            return
+        forgotten = frozenset(month for dataset, month in self.forgotten if dataset == found.dataset)
+        outcome = self.deep.compute(partition, found.parameters, forgotten)
+        if outcome.differs:
+            _add(found.findings, f"deep: {outcome.sentence}")
+        else:
+            _add(found.recomputed if outcome.same else found.believed, outcome.sentence)
 
 
 def _note(found: Followed, note: str) -> None:
-    if note not in found.notes:
-        found.notes.append(note)
+    _add(found.notes, note)
+
+
+def _add(sentences: list[str], sentence: str) -> None:
+    if sentence not in sentences:
+        sentences.append(sentence)

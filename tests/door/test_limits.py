@@ -13,6 +13,7 @@ from support.door import MARCH, door_at, warehouse_at
 from support.tampering import vouch_for
 
 from qlog_assets.door.inputs import DoorError
+from qlog_assets.ledger import Book, Ledger
 from qlog_assets.mechanisms.mechanism import Mechanism
 from qlog_assets.mechanisms.register import releasable
 from qlog_assets.pipeline.cleaned_log import CLEANED_LOG
@@ -31,9 +32,10 @@ EVERY = pytest.mark.parametrize("mechanism", releasable(), ids=lambda each: each
 def make_month(home: Path, mechanism: Mechanism) -> None:
     """The mechanism's stages of March, as its release job makes them."""
     warehouse, policy = warehouse_at(home), Policy.load(home / "policy.toml")
-    raw, _ = assemble_raw_log(warehouse, MARCH)
+    book = Book(Ledger.open(warehouse.ledger_url), policy.dataset)
+    raw, _ = assemble_raw_log(warehouse, MARCH, book=book)
     with Engine.open(warehouse) as engine:
-        work = Work(warehouse, engine, MARCH, policy.section(mechanism.name), policy.lists)
+        work = Work(warehouse, engine, MARCH, policy.section(mechanism.name), policy.lists, book=book)
         make_stages((CLEANED_LOG, *mechanism.stages), work, {"raw_log": raw})
 
 
@@ -49,7 +51,7 @@ def give_one_user_more(home: Path, mechanism: Mechanism, table: str, repeat: boo
             if pa.types.is_string(field.type) and field.name != "user":
                 more = more.set_column(position, field, pa.array([f"{field.name} {number}" for number in range(MORE)]))
     pq.write_table(pa.concat_tables([rows, more]), path)
-    vouch_for(home, partition)
+    vouch_for(home, partition, entered=True)
 
 
 @EVERY

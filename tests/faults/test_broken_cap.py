@@ -43,7 +43,7 @@ def test_a_broken_cap_fails_the_check_and_the_door_refuses_a_run_of_the_release_
     copied: Callable[[str], Path], state: str, vouched: bool
 ) -> None:
     home = copied(state)
-    break_the_cap(home, vouched=vouched)
+    break_the_cap(home, vouched=vouched, entered=vouched)
     ((name, passed, reason),) = in_child(_evaluate_check, home).answer
     assert (name, passed) == ("contribution_limits", False)
     assert "queries.max_per_user" in reason and "at most 4" in reason

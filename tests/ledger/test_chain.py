@@ -12,7 +12,7 @@ import pytest
 import sqlalchemy as sa
 from support.ledgers import DATASET, hand_in, opened, published, request
 
-from qlog_assets.ledger import Event, Ledger, LedgerError, SaltedHead
+from qlog_assets.ledger import Event, Ledger, LedgerError, Made, SaltedHead
 from qlog_assets.ledger.store import EVENTS
 
 pytest_plugins = ("support.ledger_fixtures",)
@@ -197,3 +197,30 @@ def test_a_salted_head_is_reproducible_and_hides_the_hash(ledger: Ledger) -> Non
 )
 def test_a_malformed_head_in_a_manifest_is_a_missing_one_not_a_crash(ledger: Ledger, head: SaltedHead) -> None:
     assert ledger.heads_missing([head]) == [head]
+
+
+def test_the_public_number_of_a_head_tells_nothing_of_private_tables(tmp_path: Path) -> None:
+    """One row of one user makes the raw log of one more month: how many tables were entered may not show in public."""
+    numbers = []
+    for tables in (0, 1, 5):
+        place = str(tmp_path / f"{tables}.db")
+        ledger = Ledger.open(place)
+        for number in range(tables):
+            ledger.record_made(DATASET, Made("raw_log", f"2006-{number + 1:02d}", "a" * 20, {"log": "b" * 64}, "c"))
+        ledger = opened(place)
+        charge = published(ledger)
+        assert charge.drawn_seq is not None
+        head = ledger.salted_head(SALT, seq=charge.drawn_seq)
+        numbers.append(head.seq)
+        assert ledger.heads_missing([head]) == []
+        assert ledger.heads_missing([replace(head, seq=head.seq + 1)]) != []
+    assert len(set(numbers)) == 1
+
+
+def test_a_head_commits_to_the_entries_of_tables_before_it(tmp_path: Path) -> None:
+    place = str(tmp_path / "ledger.db")
+    ledger = opened(place)
+    ledger.record_made(DATASET, Made("raw_log", "2006-03", "a" * 20, {"log": "b" * 64}, "c"))
+    head = ledger.salted_head(SALT, seq=published(ledger).drawn_seq)
+    rewritten(place, lambda events: [replace(e, payload=e.payload.replace("b" * 64, "d" * 64)) for e in events])
+    assert ledger.verify_chain() == [] and ledger.heads_missing([head]) == [head]

@@ -14,9 +14,9 @@ from pathlib import Path
 
 import pytest
 import sqlalchemy as sa
-from support.ledgers import DATASET, held_lock, opened, published, request
+from support.ledgers import DATASET, hand_in, held_lock, opened, published, request
 
-from qlog_assets.ledger import Ledger, LedgerError
+from qlog_assets.ledger import DamagedLedgerError, Ledger, LedgerError
 
 pytest_plugins = ("support.ledger_fixtures",)
 
@@ -144,3 +144,22 @@ def test_a_full_disk_is_an_error_and_leaves_a_ledger_that_verifies(tmp_path: Pat
     assert after.verify_chain() == []
     assert after.charge(charge.release_id) == charge
     assert after.reserve(**request(month="2006-04"))[1]
+
+
+def test_a_trigger_that_was_dropped_or_switched_off_is_told(ledger_place: str) -> None:
+    ledger = Ledger.open(ledger_place)
+    assert ledger.missing_guards() == []
+    with hand_in(ledger_place):
+        pass
+    sqlite = "://" not in ledger_place
+    expected = ["events_no_update", "events_no_delete", "events_next_only"] if sqlite else ["events_append_only"]
+    assert ledger.missing_guards() == expected
+
+
+def test_what_is_no_database_is_told_from_what_cannot_be_reached(tmp_path: Path) -> None:
+    (tmp_path / "ledger.db").write_bytes(b"nothing of the kind" * 100)
+    with pytest.raises(DamagedLedgerError, match="file is not a database"):
+        Ledger.open(tmp_path / "ledger.db")
+    with pytest.raises(LedgerError) as unreachable:
+        Ledger.open("postgresql://somebody@127.0.0.1:1/ledger", wait_seconds=1)
+    assert not isinstance(unreachable.value, DamagedLedgerError)

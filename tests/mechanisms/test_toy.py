@@ -102,7 +102,7 @@ def test_the_door_refuses_the_toy_when_a_limit_is_broken(museum: Path, monkeypat
     rows = pq.read_table(file)
     more = pa.table({"user": ["visitor 1"] * 5, "walk": [f'["room {number}"]' for number in range(5)]}, rows.schema)
     pq.write_table(pa.concat_tables([rows, more]), file)
-    vouch_for(museum, partition)
+    vouch_for(museum, partition, entered=True)
     with pytest.raises(DoorError, match=r"toy_walks breaks the contribution limits \(toy/walks: 1 of 2"):
         door_at(museum).draw("toy", MARCH, again="with more walks")
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from qlog_assets.ledger import Book
 from qlog_assets.mechanisms.mechanism import Mechanism
 from qlog_assets.mechanisms.register import mechanism
 from qlog_assets.mechanisms.safelog.stages import CAPPED_LOG, POOL_AUGMENTED
@@ -31,8 +32,10 @@ def with_later_stage(name: str, stage: str) -> Mechanism:
 class Stages:
     """Makes the stages of a month, each from the partition that is given."""
 
-    def __init__(self, warehouse: Warehouse, engine: Engine, make_current: bool = True) -> None:
-        self.warehouse, self.engine, self.make_current = warehouse, engine, make_current
+    def __init__(
+        self, warehouse: Warehouse, engine: Engine, make_current: bool = True, book: Book | None = None
+    ) -> None:
+        self.warehouse, self.engine, self.make_current, self.book = warehouse, engine, make_current, book
 
     def clean(self, month: Month, raw: Partition) -> Made:
         return CLEANED_LOG.make(self._work(month), {"raw_log": raw})
@@ -48,6 +51,7 @@ class Stages:
             policy.section("safelog"),
             policy.lists,
             make_current=self.make_current,
+            book=self.book,
         )
         return POOL_AUGMENTED.make(work, {"capped_log": capped})
 
@@ -56,4 +60,4 @@ class Stages:
         return ZEALOUS_ITEMS.make(self._work(month, chosen), {"cleaned_log": cleaned})
 
     def _work(self, month: Month, chosen: Parameters | None = None) -> Work:
-        return Work(self.warehouse, self.engine, month, chosen, make_current=self.make_current)
+        return Work(self.warehouse, self.engine, month, chosen, make_current=self.make_current, book=self.book)

@@ -10,6 +10,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from support.door import MARCH, warehouse_at
 
+from qlog_assets.ledger import Book, Ledger
+from qlog_assets.policy import Policy
 from qlog_assets.storage.engine import Engine
 from qlog_assets.storage.partition import Partition
 
@@ -35,7 +37,7 @@ def capped_partition(home: Path) -> Partition:
     return warehouse_at(home).current("capped_log", MARCH)
 
 
-def break_the_cap(home: Path, *, vouched: bool) -> None:
+def break_the_cap(home: Path, *, vouched: bool, entered: bool = False) -> None:
     """Give one user many more queries than the limit; with fitting checksums, digests and seal if `vouched`."""
     partition = capped_partition(home)
     (path,) = partition.files("queries")
@@ -45,14 +47,21 @@ def break_the_cap(home: Path, *, vouched: bool) -> None:
     more = pa.table({"user": [user] * 50, "query": queries, "time": [rows["time"][0]] * 50}, schema=rows.schema)
     pq.write_table(pa.concat_tables([rows, more]), path)
     if vouched:
-        vouch_for(home, partition)
+        vouch_for(home, partition, entered=entered)
 
 
-def vouch_for(home: Path, partition: Partition) -> None:
-    """Make a partition's provenance say what its files are now, as somebody would who knows how it is made."""
+def vouch_for(home: Path, partition: Partition, *, entered: bool = False) -> None:
+    """Make a partition's provenance say what its files are now, as somebody would who knows how it is made.
+
+    With `entered` the ledger says so, too: as if code that is wrong, or of another version, had written it so.
+    """
     with Engine.open(warehouse_at(home)) as engine:
         tables = {
             name: engine.facts(partition.path, partition.files(name), digest=facts.content_digest is not None)
             for name, facts in partition.provenance.tables.items()
         }
-    replace(partition.provenance, tables=tables).write(partition.path / "provenance.json")
+    changed = replace(partition.provenance, tables=tables)
+    changed.write(partition.path / "provenance.json")
+    if entered:
+        policy = Policy.load(home / "policy.toml")
+        Book(Ledger.open(warehouse_at(home).ledger_url), policy.dataset).enter(changed)

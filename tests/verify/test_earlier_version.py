@@ -38,16 +38,25 @@ SECOND_REQUESTS = {
 def earlier(tmp_path: Path) -> Path:
     with tarfile.open(ARCHIVE) as archive:
         archive.extractall(tmp_path, filter="data")
-    edit_policy(tmp_path / "qlog", zealous=ZEALOUS)
-    return tmp_path / "qlog"
+    return unpacked(tmp_path)
 
 
 @pytest.fixture
 def second(tmp_path: Path) -> Path:
     with tarfile.open(SECOND_ARCHIVE) as archive:
         archive.extractall(tmp_path, filter="data")
-    edit_policy(tmp_path / "qlog", zealous=ZEALOUS)
-    return tmp_path / "qlog"
+    return unpacked(tmp_path)
+
+
+def unpacked(folder: Path) -> Path:
+    """The warehouse of an archive, with the modes that a warehouse has and the policy that its releases need now."""
+    home = folder / "qlog"
+    # The archive does not keep that directories are their owner's alone; a warehouse does.
+    for path in (home / "private", *(home / "private").rglob("*"), home / "landing", home / "dagster"):
+        path.chmod(0o700 if path.is_dir() else 0o600)
+    (home / "ledger.db").chmod(0o600)
+    edit_policy(home, zealous=ZEALOUS)
+    return home
 
 
 def every_file(folder: Path) -> dict[str, bytes]:

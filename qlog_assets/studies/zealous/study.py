@@ -22,7 +22,7 @@ QUESTION = (
 def cleaned_month(work: StudyWork) -> Partition:
     """The month's cleaned log, made beside what releases are made from."""
     assert work.month is not None
-    made_by = Work(work.warehouse, work.engine, work.month, run_id=work.run_id, make_current=False)
+    made_by = Work(work.warehouse, work.engine, work.month, run_id=work.run_id, make_current=False, book=work.book)
     raw = work.warehouse.partition("raw_log", work.month, work.reads["raw_log"])
     return CLEANED_LOG.make(made_by, {"raw_log": raw})[0]
 
