@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from qlog_assets.cli.arguments import opened, parse_month
-from qlog_assets.cli.output import Json, console, show, show_table
+from qlog_assets.cli.output import Json, bold, console, show, show_table
 from qlog_assets.errors import QlogError
 
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ def ledger_lines(facts: dict[str, Any]) -> None:
         [f"{charge[key]:g}" if key in ("epsilon", "delta") else str(charge[key])[:36] for key in shown]
         for charge in sorted(facts["charges"], key=lambda charge: (charge["month"], charge["mechanism"]))
     ]
-    console.print(f"data set [bold]{facts['dataset']}[/bold], {facts['budget']['accountant']} accountant")
+    console.print("data set", bold(facts["dataset"], f", {facts['budget']['accountant']} accountant"))
     show_table(titles, rows)
     totals = [
         [name, f"{facts[name]['epsilon']:g}", f"{facts[name]['delta']:g}"]

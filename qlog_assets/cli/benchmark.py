@@ -8,7 +8,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from qlog_assets.cli.output import console, progress, show_table
+from qlog_assets.cli.output import bold, console, progress, show_table
 from qlog_assets.errors import QlogError
 from qlog_assets.settings import CHECKOUT
 
@@ -57,7 +57,8 @@ def print_facts(facts: dict[str, Any]) -> None:
 
     console.print("  ".join(f"{name} {value}" for name, value in facts["machine"].items()))
     for title, columns, rows in tables(facts):
-        console.print(f"\n[bold]{title}[/bold]")
+        console.print()
+        console.print(bold(title))
         show_table(columns, rows)
     for line in verdicts(facts):
         console.print(line)

@@ -6,6 +6,7 @@ Every difference between the two databases is in this module. What the events me
 from __future__ import annotations
 
 import os
+import re
 import secrets
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -64,6 +65,9 @@ _APPEND_ONLY = {
         "FOR EACH STATEMENT EXECUTE FUNCTION qlog_ledger_is_append_only()",
     ),
 }
+
+# How a URL begins. No path of a ledger does.
+_SCHEME = re.compile(r"[A-Za-z0-9+.-]*:")
 
 # Two processes that open a new PostgreSQL ledger at once queue here: the table they would lock is not there yet.
 _CREATION_LOCK = int.from_bytes(b"qlog")
@@ -213,11 +217,18 @@ def _all_events(connection: sa.Connection) -> list[Event]:
 
 
 def _url_of(place: str | Path) -> URL:
-    if isinstance(place, Path) or "://" not in place:
+    """Where a ledger is, from a path or an SQLAlchemy URL. A URL that is not understood is never taken for a path:
+    a new ledger there would be a new budget. What it holds is not repeated: a password may be in it."""
+    if isinstance(place, Path):
         return URL.create("sqlite", database=str(place))
     try:
-        url = make_url(place)
-    except ArgumentError:
+        place.encode("utf-8")
+        is_path = "://" not in place
+        if is_path and (not place.strip() or _SCHEME.match(place)):
+            raise ArgumentError
+        url = URL.create("sqlite", database=place) if is_path else make_url(place)
+        (url.host or "").encode("idna")
+    except (ArgumentError, ValueError):  # a port that is no number, a host that cannot be one, bytes that are no text
         raise LedgerError(
             "the ledger's URL cannot be read: write sqlite:///FILE or postgresql://USER@HOST/NAME"
         ) from None
@@ -227,7 +238,10 @@ def _url_of(place: str | Path) -> URL:
         raise LedgerError(f"a ledger is kept in SQLite or PostgreSQL, not in {url.get_backend_name()}")
     if url.database in (None, "", ":memory:"):
         raise LedgerError("a ledger in memory would forget what was spent: name a file")
-    return url
+    if url.query:
+        # `mode=memory` would forget what was spent, `mode=ro` refuse to write it, `timeout` undo our own.
+        raise LedgerError("the ledger's URL has options after a ?: a ledger in SQLite takes none: write sqlite:///FILE")
+    return url.set(drivername="sqlite")
 
 
 def _ensure_file(path: Path, create: bool) -> None:
