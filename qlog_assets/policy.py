@@ -21,7 +21,7 @@ from qlog_assets.pipeline.batches import Admission, IngestPolicy
 from qlog_assets.pipeline.public_material import PoolPolicy, PublicLists
 from qlog_assets.privacy.parameters import Exact, Parameters
 from qlog_assets.sources.readers import MonthRange
-from qlog_assets.storage.plain_files import read_toml
+from qlog_assets.storage.plain_files import is_absent, read_toml
 
 LAST_MONTH = Month("9999-11")
 """Stands for a policy without a last month."""
@@ -97,7 +97,7 @@ class Policy(Parameters):
     @classmethod
     def load(cls, path: Path) -> Policy:
         """The policy in a TOML file, or the default policy where no file is. Decimals are read exactly."""
-        if not os.path.lexists(path):
+        if is_absent(path):
             if os.environ.get("QLOG_POLICY"):
                 raise QlogError(f"{path}: no such policy file (QLOG_POLICY names it)")
             return cls()

@@ -20,11 +20,12 @@ from qlog_assets.pipeline.batches import (
     LANDING_BATCH,
     batch_counts,
     count_reasons,
+    discarding_unread,
     is_ingested,
     months_of,
     readable_batches,
 )
-from qlog_assets.pipeline.landing import Batch, batch_of, land
+from qlog_assets.pipeline.landing import Batch, batch_of, land, landed_files
 from qlog_assets.policy import Policy, qualify_names, read_none
 from qlog_assets.report.public_zone import release_path
 from qlog_assets.storage.engine import Engine
@@ -65,8 +66,10 @@ def ingest_files(
         "months": Counter(),
         "already_ingested": [],
     }
+    standing = {path for path, _ in landed_files(warehouse)}
     landed = land(warehouse, paths, format, columns)
-    with closing(batches_ahead(warehouse, landed, format)) as batches:
+    brought = [path for path in landed if path not in standing]
+    with discarding_unread(warehouse, brought, format), closing(batches_ahead(warehouse, landed, format)) as batches:
         for path, batch in zip(landed, batches, strict=True):
             if is_ingested(known, batch, policy.admission):
                 answer["already_ingested"].append(path.name)

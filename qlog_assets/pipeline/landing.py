@@ -36,14 +36,22 @@ def land(warehouse: Warehouse, paths: Sequence[Path], format: str, columns: Path
     refuse_unusable(warehouse, paths, format, columns)
     folder = warehouse.landing / format
     folder.mkdir(parents=True, exist_ok=True)
-    landed = []
-    for path in paths:
-        target = landing_place(folder, path)
-        if not target.exists():
-            copy_whole(path, target)
-        if columns is not None:
-            copy_whole(columns, column_map_beside(target))
-        landed.append(target)
+    landed: list[Path] = []
+    brought: list[Path] = []
+    try:
+        for path in paths:
+            target = landing_place(folder, path)
+            if not target.exists():
+                brought.append(target)
+                copy_whole(path, target)
+            if columns is not None:
+                copy_whole(columns, column_map_beside(target))
+            landed.append(target)
+    except BaseException:
+        for target in brought:
+            target.unlink(missing_ok=True)
+            column_map_beside(target).unlink(missing_ok=True)
+        raise
     return landed
 
 

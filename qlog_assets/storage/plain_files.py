@@ -66,6 +66,17 @@ def kind_of(path: Path) -> str | None:
         return None
 
 
+def is_absent(path: Path) -> bool:
+    """Whether there is nothing of a name. A link to nothing is something, and so is what may not be looked at."""
+    try:
+        os.lstat(path)
+    except (FileNotFoundError, NotADirectoryError):
+        return True
+    except OSError:
+        return False
+    return False
+
+
 def kernel_devices() -> set[int]:
     """The file systems that the kernel makes up."""
     return {os.stat(place).st_dev for place in KERNEL_FILES if os.path.isdir(place)}
