@@ -9,7 +9,6 @@ never charged anything but files (`with_settings`); either way the policy goes o
 from __future__ import annotations
 
 import os
-import tomllib
 from collections.abc import Mapping
 from decimal import Decimal
 from fractions import Fraction
@@ -26,6 +25,7 @@ from qlog_assets.pipeline.batches import Admission, IngestPolicy
 from qlog_assets.pipeline.public_material import PoolPolicy, PublicLists
 from qlog_assets.privacy.parameters import Exact, Parameters
 from qlog_assets.sources.readers import MonthRange
+from qlog_assets.storage.plain_files import is_absent, read_toml
 
 LAST_MONTH = Month("9999-11")
 """Stands for a policy without a last month."""
@@ -142,14 +142,11 @@ class Policy(Parameters):
     @classmethod
     def load(cls, path: Path) -> Policy:
         """The policy in a TOML file, or the default policy where no file is. Decimals are read exactly."""
-        if not path.exists():
+        if is_absent(path):
             if os.environ.get("QLOG_POLICY"):
                 raise QlogError(f"{path}: no such policy file (QLOG_POLICY names it)")
             return cls()
-        try:
-            values = tomllib.loads(path.read_text(encoding="utf-8"), parse_float=Decimal)
-        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-            raise QlogError(f"{path}: not a TOML file: {error}") from None
+        values = read_toml(path, "the policy is a TOML file; QLOG_POLICY may name another", parse_float=Decimal)
         if "mechanisms" in values:
             raise QlogError(f"{path}: mechanisms: unknown key: a mechanism has a section of its own name")
         for table in (values, *(value for value in values.values() if isinstance(value, dict))):

@@ -6,6 +6,7 @@ Frozen models that forbid unknown keys; reads nothing but the environment. What 
 from __future__ import annotations
 
 import os
+import stat
 from pathlib import Path
 from typing import Any
 
@@ -41,6 +42,15 @@ def one_line(error: ValidationError) -> str:
     return "; ".join(problems)
 
 
+VARIABLES = {
+    "ledger_url": "QLOG_LEDGER_URL",
+    "memory_limit_mb": "QLOG_MEMORY_MB",
+    "spill_limit_gb": "QLOG_SPILL_GB",
+    "threads": "QLOG_THREADS",
+}
+"""The environment variables of settings, by field."""
+
+
 class Settings(FrozenModel):
     """Which warehouse, which ledger, how much memory. Read from the environment."""
 
@@ -48,31 +58,47 @@ class Settings(FrozenModel):
     """QLOG_HOME: one warehouse is one data set. Default: `warehouse/` in the checkout or the working directory."""
     ledger_url: str | None = None
     """QLOG_LEDGER_URL: an SQLAlchemy URL. Default: `ledger.db` in the warehouse."""
-    memory_limit_mb: int = Field(3072, ge=128)
+    memory_limit_mb: int = Field(3072, ge=128, le=1 << 30)
     """QLOG_MEMORY_MB: what DuckDB may hold in one process; past it, it spills. Below 4 GB with Python beside it."""
-    spill_limit_gb: int = Field(64, ge=1)
+    spill_limit_gb: int = Field(64, ge=1, le=1 << 20)
     """QLOG_SPILL_GB: what DuckDB may write to its temporary directory before it gives up."""
-    threads: int = Field(default_factory=lambda: os.cpu_count() or 2, ge=1)
-    """QLOG_THREADS: DuckDB's threads."""
+    threads: int = Field(default_factory=lambda: os.cpu_count() or 2, ge=1, le=1024)
+    """QLOG_THREADS: DuckDB's threads. It starts as many as it is told, and hangs on some millions."""
 
     @classmethod
     def from_environment(cls) -> Settings:
-        default_home = (CHECKOUT if is_checkout() else Path.cwd()) / "warehouse"
-        values: dict[str, Any] = {"home": Path(os.environ.get("QLOG_HOME") or default_home).resolve()}
-        for field, variable in (
-            ("ledger_url", "QLOG_LEDGER_URL"),
-            ("memory_limit_mb", "QLOG_MEMORY_MB"),
-            ("spill_limit_gb", "QLOG_SPILL_GB"),
-            ("threads", "QLOG_THREADS"),
-        ):
-            if os.environ.get(variable):
-                values[field] = os.environ[variable]
-        return cls(**values)
+        given = {field: os.environ[name] for field, name in VARIABLES.items() if os.environ.get(name)}
+        try:
+            return cls(home=home_from_environment(), **given)
+        except ParameterError as error:
+            field, sign, reason = str(error).partition(":")
+            raise ParameterError(f"{VARIABLES.get(field, field)}{sign}{reason}") from None
 
     @property
     def policy_file(self) -> Path:
         """QLOG_POLICY, or `policy.toml` in the warehouse."""
         return Path(os.environ.get("QLOG_POLICY") or self.home / "policy.toml")
+
+
+def home_from_environment() -> Path:
+    """The warehouse that QLOG_HOME names, which is a directory or not there yet. Links are followed."""
+    named = Path(os.environ.get("QLOG_HOME") or (CHECKOUT if is_checkout() else Path.cwd()) / "warehouse")
+    advice = "name the directory of a warehouse"
+    try:
+        str(named).encode("utf-8")
+        home = named.resolve()
+        is_wrong = not stat.S_ISDIR(home.stat().st_mode)
+    except FileNotFoundError:
+        return home
+    except UnicodeEncodeError:
+        raise QlogError(f"QLOG_HOME: {named}: is no UTF-8, which DuckDB's file names are: {advice}") from None
+    except RuntimeError:  # how a loop of links is told
+        raise QlogError(f"QLOG_HOME: {named}: is a link that leads back to itself: {advice}") from None
+    except OSError as error:
+        raise QlogError(f"QLOG_HOME: {named}: cannot be used ({error.strerror}): {advice}") from None
+    if is_wrong:
+        raise QlogError(f"QLOG_HOME: {named}: is no directory: {advice}")
+    return home
 
 
 def is_checkout() -> bool:

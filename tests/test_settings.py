@@ -24,7 +24,7 @@ def test_the_environment_chooses_warehouse_ledger_and_limits(tmp_path: Path, mon
     assert settings.home == tmp_path and settings.policy_file == tmp_path / "policy.toml"
     assert (settings.ledger_url, settings.memory_limit_mb, settings.threads) == ("postgresql://x/y", 512, 1)
     monkeypatch.setenv("QLOG_MEMORY_MB", "plenty")
-    with pytest.raises(ParameterError, match="memory_limit_mb"):
+    with pytest.raises(ParameterError, match="QLOG_MEMORY_MB"):
         Settings.from_environment()
 
 

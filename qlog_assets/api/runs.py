@@ -9,6 +9,7 @@ import io
 import logging
 import multiprocessing
 import os
+import signal
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
@@ -18,6 +19,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TextIO
 
 from qlog_assets.errors import QlogError
+from qlog_assets.processes import end_with_parent
 from qlog_assets.storage.dagster_home import owner_only, prepare_home
 from qlog_assets.storage.warehouse import Warehouse
 
@@ -98,19 +100,29 @@ def run(warehouse: Warehouse, work: JobRun, tell: Tell = ignore, bar: Bar | None
 
 @contextmanager
 def saying_what_failed() -> Iterator[None]:
-    """One line for a full disk, a database that cannot be written, too little memory: in a run and in what opens it.
+    """One line for a full disk, a database that cannot be written, too little memory: in a run and in what opens it."""
+    try:
+        yield
+    except Exception as error:
+        if (reason := machine_words(error)) is None:
+            raise
+        raise RunFailedError(f"the machine could not finish the run ({reason}): mend that and run it again") from error
+
+
+def machine_words(error: BaseException) -> str | None:
+    """What a file, a database or the memory says of its failure; None for any other error.
 
     These texts name files, never values.
     """
     import duckdb
     from sqlalchemy.exc import OperationalError
 
-    try:
-        yield
-    except (OSError, OperationalError, duckdb.IOException, duckdb.OutOfMemoryException) as error:
-        words = str(getattr(error, "orig", None) or error).strip().splitlines()
-        reason = words[0] if words else type(error).__name__
-        raise RunFailedError(f"the machine could not finish the run ({reason}): mend that and run it again") from error
+    if isinstance(error, MemoryError):
+        return "too little memory"
+    if not isinstance(error, OSError | OperationalError | duckdb.IOException | duckdb.OutOfMemoryException):
+        return None
+    words = str(getattr(error, "orig", None) or error).strip().splitlines()
+    return words[0] if words else type(error).__name__
 
 
 ECHO = "Exception while writing logger call to event log"
@@ -167,19 +179,33 @@ def run_all(warehouse: Warehouse, works: Sequence[JobRun], tell: Tell = ignore) 
     # has none any more.
     fork = multiprocessing.get_context("fork")
     failures: dict[str, str] = {}
-    with ProcessPoolExecutor(at_once, fork, initializer=_limit_memory, initargs=(share,)) as pool:
+    with ProcessPoolExecutor(at_once, fork, initializer=_begin_work, initargs=(os.getpid(), share)) as pool:
         futures = {pool.submit(_run_quietly, warehouse, work): str(work.partition) for work in works}
-        for future in as_completed(futures):
-            partition = futures[future]
-            try:
-                failure = future.result()
-            except BrokenProcessPool:
-                # One process that dies takes its siblings along; the door takes up each of them where it stopped.
-                failure = "its process was killed, perhaps for want of memory: run it again, at no new charge"
-            tell(f"{partition} {'failed' if failure else 'done'}")
-            if failure:
-                failures[partition] = failure
+        with ending_children():
+            for future in as_completed(futures):
+                partition = futures[future]
+                try:
+                    failure = future.result()
+                except BrokenProcessPool:
+                    # One process that dies takes its siblings along; the door takes up each of them where it stopped.
+                    failure = "its process was killed, perhaps for want of memory: run it again, at no new charge"
+                tell(f"{partition} {'failed' if failure else 'done'}")
+                if failure:
+                    failures[partition] = failure
     return failures
+
+
+@contextmanager
+def ending_children() -> Iterator[None]:
+    """Have the children stop in order where this process is to end before they are done."""
+    try:
+        yield
+    except Exception:
+        raise  # a month that failed: the others are finished
+    except BaseException:
+        for child in multiprocessing.active_children():
+            child.terminate()
+        raise
 
 
 def preload() -> None:
@@ -190,7 +216,20 @@ def preload() -> None:
     load_library()
 
 
-def _limit_memory(megabytes: int) -> None:
+_heard: list[int] = []
+"""In a child: a pipe that Python writes the numbers of its signals to."""
+
+
+def _begin_work(parent: int, megabytes: int) -> None:
+    """What a child does first: it ends with its parent, which alone tells it to stop, and knows its share of memory."""
+    end_with_parent(parent, by=signal.SIGKILL)
+    # Not the parent's descriptor, which would take this process's signals for the parent's.
+    _heard[:] = os.pipe()
+    for end in _heard:
+        os.set_blocking(end, False)
+    signal.set_wakeup_fd(_heard[1], warn_on_full_buffer=False)
+    # A terminal sends control-C to everybody: the parent hears it and passes it on, once.
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     os.environ["QLOG_MEMORY_MB"] = str(megabytes)
 
 
@@ -200,7 +239,18 @@ def _run_quietly(warehouse: Warehouse, work: JobRun) -> str | None:
         run(warehouse, work)
     except QlogError as error:
         return str(error)
+    finally:
+        if _was_told_to_stop():
+            os._exit(1)  # it has cleaned up, and the pool would give it the next month
     return None
+
+
+def _was_told_to_stop() -> bool:
+    """Whether a signal came to this child, whoever handled it."""
+    try:
+        return bool(os.read(_heard[0], 1))
+    except BlockingIOError:
+        return False
 
 
 @contextmanager

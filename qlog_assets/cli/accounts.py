@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from qlog_assets.cli.arguments import opened, parse_month
-from qlog_assets.cli.output import Json, console, progress, show, show_table, stderr_line
+from qlog_assets.cli.output import Json, bold, console, progress, show, show_table, stderr_line
 from qlog_assets.errors import QlogError
 
 if TYPE_CHECKING:
@@ -93,7 +93,7 @@ def ledger_lines(facts: dict[str, Any]) -> None:
         [at_most(charge[key], 6) if key in ("epsilon", "delta") else str(charge[key])[:36] for key in shown]
         for charge in sorted(facts["charges"], key=lambda charge: (charge["month"], charge["mechanism"]))
     ]
-    console.print(f"data set [bold]{facts['dataset']}[/bold], {facts['budget']['accountant']} accountant")
+    console.print("data set", bold(facts["dataset"], f", {facts['budget']['accountant']} accountant"))
     show_table(titles, rows)
     rounded = {"budget": at_least, "spent": at_most, "reserved": at_most, "left": at_least}
     totals = [[name, text(facts[name]["epsilon"], 6), text(facts[name]["delta"], 6)] for name, text in rounded.items()]

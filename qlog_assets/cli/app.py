@@ -1,19 +1,17 @@
 """`qlog`: a thin face over the same Dagster jobs and the same door. Commands parse, run and print; they decide nothing.
 
-Every command that answers takes --json, which is a contract. Bad input is one line on standard error and exit code 2.
+Every command that answers takes --json, which is a contract. Bad input is one line on standard error and exit code 2;
+`endings` knows the other ways to end.
 """
 
 from __future__ import annotations
 
-import atexit
 import gc
-import os
 import sys
 from pathlib import Path
 from typing import Annotated, Any, NoReturn
 
 import typer
-from typer.exceptions import TyperException
 
 from qlog_assets.cli.arguments import (
     Attacked,
@@ -28,16 +26,13 @@ from qlog_assets.cli.arguments import (
     parse_month,
     parsed,
 )
-from qlog_assets.cli.output import Json, console, progress, show, show_table, stderr_line
-from qlog_assets.errors import QlogError
+from qlog_assets.cli.endings import end, run_command
+from qlog_assets.cli.output import Json, bold, console, progress, show, show_table
 
 app = typer.Typer(
     pretty_exceptions_enable=False,
     help="Monthly differentially private releases of a search query log.",
 )
-
-UNREAD = 1
-"""The exit code where nobody read the answer to its end; rich ends with the same while it prints."""
 
 
 @app.command()
@@ -195,7 +190,7 @@ def guarantee_lines(facts: dict[str, Any]) -> None:
     def amount(loss: dict[str, float] | None) -> str:
         return "nothing finite" if loss is None else f"ε = {at_most(loss['epsilon'], 6)}, δ = {at_most(loss['delta'])}"
 
-    console.print(f"[bold]{facts['mechanism']} {facts['variant']}[/bold]  {facts['formula']}")
+    console.print(bold(f"{facts['mechanism']} {facts['variant']}"), f" {facts['formula']}")
     parts = [[part["name"], amount(part["claimed"]), amount(part["proven"])] for part in facts["parts"]]
     show_table(
         ["part", "claimed", "proven"], [*parts, ["all together", amount(facts["claimed"]), amount(facts["proven"])]]
@@ -274,27 +269,11 @@ register_studies()
 
 
 def main() -> NoReturn:
-    """The entry point: a refusal is one line and exit code 2."""
+    """The entry point: whatever happens is an answer, or one line and an exit code."""
     # Imports make millions of objects and hardly any garbage; looking for it every 700 objects is an eighth of a start.
     gc.set_threshold(100_000)
-    try:
-        # Not standalone: the parser would print its own boxes of several lines, and that is no answer for a script.
-        code = app(sys.argv[1:] or ["--help"], standalone_mode=False)
-    except (QlogError, TyperException) as error:
-        stderr_line(f"qlog: {error.format_message() if isinstance(error, TyperException) else error}")
-        code = 2
-    end(code or 0)
-
-
-def end(code: int) -> NoReturn:
-    """End the process now. The interpreter would take apart every imported module first, which takes a second."""
-    atexit._run_exitfuncs()
-    for stream in filter(None, (sys.stdout, sys.stderr)):  # None where the caller closed it.
-        try:
-            stream.flush()
-        except BrokenPipeError:
-            code = code or UNREAD
-    os._exit(code)
+    # Not standalone: the parser would print its own boxes of several lines, and that is no answer for a script.
+    end(run_command(lambda: app(sys.argv[1:] or ["--help"], standalone_mode=False)))
 
 
 if __name__ == "__main__":

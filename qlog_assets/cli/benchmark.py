@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
-import tempfile
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
-from qlog_assets.cli.output import console, progress, show_table
+from qlog_assets.cli.output import bold, console, progress, show_table
 from qlog_assets.errors import QlogError
 from qlog_assets.settings import CHECKOUT
+from qlog_assets.storage.scratch import remove_leftovers, system_scratch, temporary_directory
 
 SIZES = (1_000_000, 4_000_000, 12_000_000, 36_400_000)
 """What `make bench` measures: up to the AOL log."""
@@ -27,6 +29,7 @@ def run_bench(
     scratch: Path | None,
 ) -> None:
     """Measure, print tables and verdicts; with `out`, write the figures as JSON and their growth as a picture."""
+    refuse_places(out, scratch)
     if not (CHECKOUT / "benchmarks" / "suite.py").is_file():
         raise QlogError("qlog bench needs the project's checkout: run it there, after make demo")
     sys.path.insert(0, str(CHECKOUT))
@@ -43,8 +46,8 @@ def run_bench(
         skewed_rows=skewed_rows,
     )
     try:
-        with tempfile.TemporaryDirectory(prefix="qlog-bench-", dir=scratch) as folder, progress(False) as tell:
-            facts = run_plan(plan, Path(folder), tell, lambda known: write_facts(known, out))
+        with working_place(scratch) as folder, progress(False) as tell:
+            facts = run_plan(plan, folder, tell, lambda known: write_facts(known, out))
     except BenchmarkError as error:
         raise QlogError(f"a measured run failed: {error}") from None
     print_facts(facts)
@@ -52,12 +55,33 @@ def run_bench(
         draw_facts(facts, out)
 
 
+def refuse_places(out: Path | None, scratch: Path | None) -> None:
+    """Raise before hours of measuring where the figures could not be written, or there is nowhere to work."""
+    if scratch is not None and not (os.path.isdir(scratch) and os.access(scratch, os.W_OK | os.X_OK)):
+        raise QlogError(f"--scratch {scratch}: is no directory that can be written: make it first")
+    if out is None:
+        return
+    if not (os.path.isdir(out.parent) and os.access(out.parent, os.W_OK | os.X_OK)):
+        raise QlogError(f"--json {out}: cannot be written: {out.parent} is no directory that can be written")
+    if os.path.lexists(out) and not (out.is_file() and os.access(out, os.W_OK)):
+        raise QlogError(f"--json {out}: cannot be written: it is there and no file that may be replaced")
+
+
+def working_place(scratch: Path | None) -> AbstractContextManager[Path]:
+    """Where to work; what a killed run left there is removed first."""
+    if scratch is None:
+        return system_scratch()
+    remove_leftovers(scratch)
+    return temporary_directory(scratch)
+
+
 def print_facts(facts: dict[str, Any]) -> None:
     from benchmarks.telling import tables, verdicts
 
     console.print("  ".join(f"{name} {value}" for name, value in facts["machine"].items()))
     for title, columns, rows in tables(facts):
-        console.print(f"\n[bold]{title}[/bold]")
+        console.print()
+        console.print(bold(title))
         show_table(columns, rows)
     for line in verdicts(facts):
         console.print(line)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -12,16 +13,37 @@ import typer
 from rich.console import Console
 from rich.progress import Progress
 from rich.table import Table
+from rich.text import Text
 
 Json = Annotated[bool, typer.Option("--json", help="Answer as JSON")]
 
 # Tables take the width they need, and a narrow terminal wraps their lines: a path that is cut cannot be copied.
-console = Console(highlight=False, soft_wrap=True, width=10_000)
+# No markup: a file may be called [b].
+console = Console(highlight=False, soft_wrap=True, width=10_000, markup=False)
 
 
 def stderr_line(text: str) -> None:
-    """One line for a person, whatever the width of the terminal."""
-    print(" ".join(text.split()), file=sys.stderr)
+    """One line for a person, whatever the width of the terminal and whatever a file is called."""
+    if sys.stderr is not None:  # None where the caller closed it
+        with contextlib.suppress(OSError):  # full, or nobody reads it: the exit code tells
+            print(printable(" ".join(text.split())), file=sys.stderr)
+
+
+def printable(text: str) -> str:
+    """Text that a terminal shows as it is: bytes of a file name that are no text, and control characters, escaped."""
+    return "".join(
+        sign
+        if sign.isprintable()
+        else sign.encode("utf-8", "surrogateescape").decode("ascii", "backslashreplace")
+        if "\udc80" <= sign <= "\udcff"
+        else sign.encode("unicode_escape").decode("ascii")
+        for sign in text
+    )
+
+
+def bold(text: str, after: str = "") -> Text:
+    """Text to print, the first part of it bold."""
+    return Text.assemble((text, "bold"), after)
 
 
 @contextmanager
@@ -53,7 +75,9 @@ def progress_bar(as_json: bool) -> Iterator[tuple[Callable[[str], None], Callabl
 def show(facts: dict[str, Any], as_json: bool, lines: Callable[[dict[str, Any]], None]) -> None:
     """Print an answer as JSON, or in words."""
     if as_json:
-        print(json.dumps(facts, ensure_ascii=False, indent=1, sort_keys=True))
+        # A terminal that knows no UTF-8 gets JSON's own escapes; so do bytes of a file name that are no text.
+        plain = not (sys.stdout.encoding if sys.stdout else "utf-8").lower().startswith("utf")
+        print(json.dumps(facts, ensure_ascii=plain, indent=1, sort_keys=True))
     else:
         lines(facts)
 
@@ -68,5 +92,5 @@ def show_table(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
         )
         table.add_column(column, justify="right" if numeric else "left", no_wrap=True)
     for row in rows:
-        table.add_row(*(str(cell) for cell in row))
+        table.add_row(*(Text(str(cell)) for cell in row))
     console.print(table)

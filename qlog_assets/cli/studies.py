@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from qlog_assets.cli.arguments import Sets, opened, parse_month, parse_settings, parsed
-from qlog_assets.cli.output import Json, console, progress, progress_bar, show, show_table
+from qlog_assets.cli.output import Json, bold, console, progress, progress_bar, show, show_table
 from qlog_assets.errors import QlogError
 
 PLANNED = "zealous"
@@ -21,7 +21,7 @@ def study_lines(facts: dict[str, Any]) -> None:
     columns = study(facts["study"]).columns or {}
     for title, rows in facts["tables"].items():
         names = columns.get(title) or tuple(rows[0] if rows else ())
-        console.print(f"[bold]{title.replace('_', ' ')}[/bold]")
+        console.print(bold(title.replace("_", " ")))
         show_table(names, [[printed(row[name]) for name in names] for row in rows])
     console.print(f"private: {facts['path']}")
 
@@ -34,7 +34,7 @@ def plan_lines(facts: dict[str, Any]) -> None:
     names = ["method", "items_per_user", "set_share", "released", "relative_error"]
     show_table(names, [[printed(row.get(name)) for name in names] for row in facts["settings"]])
     console.print("The first line, as the policy has it:\n")
-    console.print(facts["policy"], markup=False)
+    console.print(facts["policy"])
 
 
 def register(app: typer.Typer) -> None:

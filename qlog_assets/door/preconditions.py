@@ -99,8 +99,11 @@ def refuse_second_dataset(warehouse: Warehouse, dataset: str) -> None:
 
 
 def refuse_lost_account(warehouse: Warehouse, ledger: Ledger, dataset: str) -> None:
-    """Refuse to open an account that was opened before: whatever its ledger charged would be forgotten with it."""
-    if pinned_dataset(warehouse).exists():
+    """Refuse to open an account that was opened before: whatever its ledger charged would be forgotten with it.
+
+    The pin is looked at first: an account that another process opens meanwhile is in the ledger before it is pinned.
+    """
+    if pinned_dataset(warehouse).exists() and dataset not in {known.name for known in ledger.datasets()}:
         raise DoorError(
             f"the door refuses to work: charges were made for {dataset} and the ledger at {ledger.where} knows none: "
             "restore the ledger that made them"

@@ -7,6 +7,7 @@ module. What the events mean is not: see `state.py`.
 from __future__ import annotations
 
 import os
+import re
 import secrets
 import sqlite3
 from collections.abc import Callable, Iterator, Sequence
@@ -84,6 +85,9 @@ def seat_belts(table: str, keeper: str) -> dict[str, tuple[str, ...]]:
         ),
     }
 
+
+# How a URL begins. No path of a ledger does.
+_SCHEME = re.compile(r"[A-Za-z0-9+.-]*:")
 
 # Two processes that open a new PostgreSQL ledger at once queue here: the table they would lock is not there yet.
 _CREATION_LOCK = int.from_bytes(b"qlog")
@@ -291,12 +295,18 @@ def _begin_sqlite(connection: sa.Connection) -> None:
 
 
 def url_of(place: str | Path, keeper: str = "ledger") -> URL:
-    """The URL of a path or an SQLAlchemy URL, which must name one of the two databases."""
-    if isinstance(place, Path) or "://" not in place:
+    """Where a ledger or a witness is, from a path or an SQLAlchemy URL. A URL that is not understood is never taken for
+    a path: a new ledger there would be a new budget. What it holds is not repeated: a password may be in it."""
+    if isinstance(place, Path):
         return URL.create("sqlite", database=str(place))
     try:
-        url = make_url(place)
-    except ArgumentError:
+        place.encode("utf-8")
+        is_path = "://" not in place
+        if is_path and (not place.strip() or _SCHEME.match(place)):
+            raise ArgumentError
+        url = URL.create("sqlite", database=place) if is_path else make_url(place)
+        (url.host or "").encode("idna")
+    except (ArgumentError, ValueError):  # a port that is no number, a host that cannot be one, bytes that are no text
         raise LedgerError(
             f"the {keeper}'s URL cannot be read: write sqlite:///FILE or postgresql://USER@HOST/NAME"
         ) from None
@@ -306,7 +316,10 @@ def url_of(place: str | Path, keeper: str = "ledger") -> URL:
         raise LedgerError(f"a {keeper} is kept in SQLite or PostgreSQL, not in {url.get_backend_name()}")
     if url.database in (None, "", ":memory:"):
         raise LedgerError(f"a {keeper} in memory would forget what was spent: name a file")
-    return url
+    if url.query:
+        # `mode=memory` would forget what was spent, `mode=ro` refuse to write it, `timeout` undo our own.
+        raise LedgerError(f"the {keeper}'s URL has options after a ?: one in SQLite takes none: write sqlite:///FILE")
+    return url.set(drivername="sqlite")
 
 
 def ensure_file(path: Path, keeper: str = "ledger") -> None:

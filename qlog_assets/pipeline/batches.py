@@ -6,7 +6,7 @@ Reading a file's rows is `sources/readers`; this module only decides what is rea
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
@@ -15,10 +15,11 @@ from typing import TYPE_CHECKING, Any
 from pydantic import Field
 
 from qlog_assets.checks.suites import CheckResult, run_suite
+from qlog_assets.errors import QlogError
 from qlog_assets.ledger import Book, Ledger
 from qlog_assets.months import Month
 from qlog_assets.pipeline.entered import write_entered
-from qlog_assets.pipeline.landing import Batch, landed_files, landing_checksum
+from qlog_assets.pipeline.landing import Batch, batch_of, column_map_beside, landed_files, landing_checksum
 from qlog_assets.privacy.parameters import Parameters, Share
 from qlog_assets.sources.readers import MonthRange, read_batch
 from qlog_assets.sources.readers_sql import OUTSIDE_POLICY
@@ -126,6 +127,25 @@ def ingest_batch(
     # What an earlier version read of the same file counts no more, damaged or read in another way as it may be.
     remove_whole(warehouse.private / EARLIER_NAME / batch.key)
     return written
+
+
+@contextlib.contextmanager
+def discarding_unread(warehouse: Warehouse, brought: Sequence[Path], format: str) -> Iterator[None]:
+    """Take files out of the landing zone again that a block brought there and did not ingest, where the block fails."""
+    try:
+        yield
+    except BaseException:
+        discard_unread(warehouse, brought, format)
+        raise
+
+
+def discard_unread(warehouse: Warehouse, brought: Sequence[Path], format: str) -> None:
+    for path in brought:
+        with contextlib.suppress(QlogError):  # a column map that cannot be read: then nothing was ingested by it
+            if warehouse.has_current(LANDING_BATCH, batch_of(path, format).key):
+                continue
+        path.unlink(missing_ok=True)
+        column_map_beside(path).unlink(missing_ok=True)
 
 
 def batches(warehouse: Warehouse) -> list[Partition]:

@@ -14,6 +14,7 @@ from qlog_assets.errors import QlogError
 from qlog_assets.sources.column_map import ColumnMap
 from qlog_assets.sources.readers import FORMATS, LogSource
 from qlog_assets.storage.digests import file_checksum
+from qlog_assets.storage.plain_files import refuse_special
 from qlog_assets.storage.scratch import temporary_directory
 from qlog_assets.storage.warehouse import Warehouse
 
@@ -35,14 +36,22 @@ def land(warehouse: Warehouse, paths: Sequence[Path], format: str, columns: Path
     refuse_unusable(warehouse, paths, format, columns)
     folder = warehouse.landing / format
     folder.mkdir(parents=True, exist_ok=True)
-    landed = []
-    for path in paths:
-        target = landing_place(folder, path)
-        if not target.exists():
-            copy_whole(path, target)
-        if columns is not None:
-            copy_whole(columns, column_map_beside(target))
-        landed.append(target)
+    landed: list[Path] = []
+    brought: list[Path] = []
+    try:
+        for path in paths:
+            target = landing_place(folder, path)
+            if not target.exists():
+                brought.append(target)
+                copy_whole(path, target)
+            if columns is not None:
+                copy_whole(columns, column_map_beside(target))
+            landed.append(target)
+    except BaseException:
+        for target in brought:
+            target.unlink(missing_ok=True)
+            column_map_beside(target).unlink(missing_ok=True)
+        raise
     return landed
 
 
@@ -55,13 +64,21 @@ def refuse_unusable(warehouse: Warehouse, paths: Sequence[Path], format: str, co
     if columns is not None:
         ColumnMap.load(columns)
     for path in paths:
-        if not path.is_file():
-            raise QlogError(f"{path}: no such file: give the path of a log")
+        refuse_special(path, "give the path of a log")
+        refuse_name(path)
         lies_there = path.resolve().parent == (warehouse.landing / format).resolve()
         if format == "table" and columns is None:
             if not lies_there:
                 raise QlogError(f"{path}: a table needs a column map: say with --columns which file holds it")
             ColumnMap.load(column_map_beside(path))
+
+
+def refuse_name(path: Path) -> None:
+    """Raise where a log keeps a name in the landing zone that DuckDB and the ledger cannot write down."""
+    try:
+        path.name.encode("utf-8")
+    except UnicodeEncodeError:
+        raise QlogError(f"{path}: its name is no UTF-8: give the file another name") from None
 
 
 def landing_place(folder: Path, path: Path) -> Path:

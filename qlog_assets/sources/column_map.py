@@ -6,7 +6,6 @@ A map is a public description of a file's shape, written by hand in TOML. No log
 from __future__ import annotations
 
 import codecs
-import tomllib
 from pathlib import Path
 from typing import Annotated, Literal, Self
 
@@ -14,6 +13,7 @@ from pydantic import Field, model_validator
 
 from qlog_assets.errors import ParameterError, QlogError
 from qlog_assets.privacy.parameters import Parameters
+from qlog_assets.storage.plain_files import read_toml
 
 Column = Annotated[int, Field(ge=1, le=10_000)] | Annotated[str, Field(min_length=1)]
 """A column by its name in the header, or by its position, counted from 1."""
@@ -25,6 +25,9 @@ COUPLING_ENCODINGS = (
 )  # fmt: skip
 """How the names of those encodings begin in which the bytes of one line can change what other lines say: by a shift
 that stays in force, by a missing byte after which nothing is aligned, or by an escape that ends or joins lines."""
+
+
+WANTED = "a column map is a TOML file that says which columns hold user, query and time"
 
 
 def _is_text_encoding(name: str) -> bool:
@@ -92,13 +95,7 @@ class ColumnMap(Parameters):
     def load(cls, path: Path) -> Self:
         """The map in a TOML file."""
         try:
-            return cls(**tomllib.loads(path.read_text(encoding="utf-8")))
-        except FileNotFoundError:
-            raise QlogError(
-                f"{path.name}: no such column map: say there which columns hold user, query and time"
-            ) from None
-        except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError):
-            raise QlogError(f"{path.name}: is not a readable TOML file: correct the column map") from None
+            return cls(**read_toml(path, WANTED, quoting=False))
         except ParameterError as error:
             raise QlogError(f"{path.name}: {error}") from None
 

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import json
 import os
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from qlog_assets.errors import QlogError
+from qlog_assets.storage.scratch import system_scratch
 from qlog_assets.storage.warehouse import Warehouse
 
 if TYPE_CHECKING:
@@ -86,9 +86,9 @@ def open_existing(directory: Path) -> Iterator[dg.DagsterInstance]:
             yield instance
         return
     # Settings of an earlier version may name a storage class that is gone; the files are Dagster's own all the same.
-    with tempfile.TemporaryDirectory(prefix="qlog-dagster-") as folder:
+    with system_scratch() as folder:
         # Quoted, or a space and a # in a folder's name would end it and an empty history be made beside it.
         history = f"storage:\n  sqlite:\n    base_dir: {json.dumps(str(directory), ensure_ascii=False)}\n"
-        (Path(folder) / SETTINGS).write_text(DAGSTER_YAML + history, encoding="utf-8")
-        with dg.DagsterInstance.from_config(folder) as instance:
+        (folder / SETTINGS).write_text(DAGSTER_YAML + history, encoding="utf-8")
+        with dg.DagsterInstance.from_config(str(folder)) as instance:
             yield instance

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import os
 import shutil
+import stat
 from pathlib import Path
 
-from qlog_assets.storage.scratch import temporary_directory
+from qlog_assets.errors import QlogError
+from qlog_assets.storage.scratch import PREFIX, temporary_directory
+
+OTHERS = stat.S_IRWXG | stat.S_IRWXO
 
 
 def write_private(path: Path, text: str) -> None:
@@ -25,6 +29,29 @@ def seal(directory: Path) -> None:
     os.chmod(directory, 0o700)
     for path in directory.rglob("*"):
         os.chmod(path, 0o700 if path.is_dir() else 0o600)
+
+
+def tighten(path: Path) -> bool:
+    """Take away what others may do with a private file or directory; returns whether they could do anything."""
+    try:
+        mode = path.lstat().st_mode
+        if stat.S_ISLNK(mode) or not mode & OTHERS:
+            return False
+        path.chmod(stat.S_IMODE(mode) & ~OTHERS)
+    except FileNotFoundError:  # another process removed it meanwhile
+        return False
+    except PermissionError:
+        raise QlogError(f"{path}: others may read it, and it belongs to somebody else: have them close it") from None
+    return True
+
+
+def tighten_tree(folder: Path) -> list[Path]:
+    """The same for everything in a private directory, but for what is still being made; returns what was open."""
+    found = [folder] if tighten(folder) else []
+    for parent, folders, files in os.walk(folder):
+        folders[:] = [name for name in folders if not name.startswith(PREFIX)]
+        found += [path for name in (*folders, *files) if tighten(path := Path(parent) / name)]
+    return found
 
 
 def remove_whole(path: Path) -> None:

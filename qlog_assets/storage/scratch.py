@@ -12,6 +12,7 @@ import errno
 import fcntl
 import os
 import shutil
+import stat
 import tempfile
 import time
 from collections.abc import Iterator
@@ -37,6 +38,24 @@ def temporary_directory(beside: Path) -> Iterator[Path]:
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
         os.close(descriptor)
+
+
+@contextlib.contextmanager
+def system_scratch() -> Iterator[Path]:
+    """A scratch directory where the machine keeps such things, for what belongs to no warehouse.
+
+    All lie in one directory of the user's own, so that the next one finds what a killed process left there.
+    """
+    beside = Path(tempfile.gettempdir()) / f"qlog-{os.geteuid()}"
+    with contextlib.suppress(FileExistsError):
+        beside.mkdir(mode=0o700)
+    facts = beside.lstat()
+    # Everybody may write in the directory above: somebody may have been there first.
+    if not stat.S_ISDIR(facts.st_mode) or facts.st_uid != os.geteuid() or facts.st_mode & 0o077:
+        raise QlogError(f"{beside}: is no directory of yours alone: remove it, or set TMPDIR to another place")
+    remove_leftovers(beside)
+    with temporary_directory(beside) as scratch:
+        yield scratch
 
 
 def remove_leftovers(folder: Path) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+import stat
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
@@ -18,9 +20,12 @@ from qlog_assets.storage.partition import (
     is_intact,
     replace_directory,
 )
-from qlog_assets.storage.private_files import seal, write_private
+from qlog_assets.storage.private_files import seal, tighten, tighten_tree, write_private
 from qlog_assets.storage.scratch import hold_lock, make_private, remove_leftovers, temporary_directory
 
+LOG = logging.getLogger(__name__)
+_TIDIED: set[Path] = set()
+"""The warehouses that this process has tidied up."""
 LONGEST_WRITE_SECONDS = 3600
 """How long a process waits for another one that writes the same partition: the largest take minutes."""
 
@@ -42,13 +47,34 @@ class Warehouse:
         self.dagster = self.home / "dagster"
 
     def make(self) -> Warehouse:
-        self.home.mkdir(parents=True, exist_ok=True)
-        if not self.released.exists():
-            self.released.mkdir(exist_ok=True)
-            self.released.chmod(0o755)  # public, whatever the umask says
-        for private in (self.landing, self.draws, self.studies, self.staging, self.spill, self.locks, self.dagster):
-            make_private(private)
+        """Make the zones that are missing. A process that is here for the first time tidies up, too."""
+        try:
+            self.home.mkdir(parents=True, exist_ok=True)
+            if not self.released.exists():
+                self.released.mkdir(exist_ok=True)
+                self.released.chmod(0o755)  # public, whatever the umask says
+            for private in (self.landing, self.draws, self.studies, self.staging, self.spill, self.locks, self.dagster):
+                make_private(private)
+        except OSError as error:
+            raise WarehouseError(
+                f"{error.filename}: cannot be made or used ({error.strerror}): QLOG_HOME names a directory of your own"
+            ) from None
+        if self.home not in _TIDIED:
+            _TIDIED.add(self.home)
+            self.remove_leftovers()
+            self.tighten()
         return self
+
+    def tighten(self) -> None:
+        """Close to others what is private, and say so: what is under `released/` alone is for them."""
+        # The landing zone's and Dagster's own directories shut what is in them; people and Dagster put files there.
+        loose = [path for path in (self.landing, self.dagster, self.home / "ledger.db") if tighten(path)]
+        loose += tighten_tree(self.private)
+        if loose:
+            more = f" and {len(loose) - 1} more" if len(loose) > 1 else ""
+            LOG.warning("%s%s could be used by others than their owner: closed to them now", loose[0], more)
+        if self.home.stat().st_mode & stat.S_IWOTH:
+            LOG.warning("%s can be written by everybody, who can put another ledger there: chmod o-w", self.home)
 
     def remove_leftovers(self) -> None:
         """Remove what killed processes left half-made: it may hold rows of the log."""

@@ -34,7 +34,7 @@ def assert_whole(home: Path) -> None:
 
 REFUSALS: dict[str, tuple[tuple[str, ...], str]] = {
     "missing file": (("ingest", "no-such.txt", "--format", "aol"), "no-such.txt: no such file"),
-    "a directory for a file": (("ingest", ".", "--format", "aol"), "no such file"),
+    "a directory for a file": (("ingest", ".", "--format", "aol"), "is a directory: give the path of a log"),
     "unknown format": (("ingest", "good.txt", "--format", "yahoo"), "'yahoo' is not a format"),
     "no format": (("ingest", "good.txt"), "--format"),
     "no file": (("ingest", "--format", "aol"), "paths"),

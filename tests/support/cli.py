@@ -96,35 +96,62 @@ def context() -> ForkServerContext:
     return server
 
 
-def qlog(
-    home: Path, *arguments: object, environment: Mapping[str, str] | None = None, cwd: Path | None = None
-) -> Answer:
-    """Run a command on a warehouse."""
-    kept = {key: value for key, value in os.environ.items() if not key.startswith(("QLOG_", "DAGSTER_"))}
-    with tempfile.TemporaryDirectory() as scratch:
-        out, err = Path(scratch) / "out", Path(scratch) / "err"
-        process = context().Process(
+class Running:
+    """A command that was started and not waited for."""
+
+    def __init__(
+        self,
+        home: Path,
+        *arguments: object,
+        environment: Mapping[str, str] | None = None,
+        cwd: Path | None = None,
+        user: int | None = None,
+    ) -> None:
+        kept = {key: value for key, value in os.environ.items() if not key.startswith(("QLOG_", "DAGSTER_"))}
+        self.arguments = arguments
+        self._scratch = tempfile.TemporaryDirectory()
+        self._out, self._err = Path(self._scratch.name) / "out", Path(self._scratch.name) / "err"
+        self.process = context().Process(
             target=_run_main,
             args=(
                 [str(argument) for argument in arguments],
                 {**kept, "QLOG_HOME": str(home), **(environment or {})},
                 str(cwd or home.parent),
-                str(out),
-                str(err),
+                str(self._out),
+                str(self._err),
+                user,
             ),
         )
-        process.start()
-        process.join(LONGEST_SECONDS)
-        if process.exitcode is None:
-            os.killpg(process.pid, signal.SIGUSR1)
+        self.process.start()
+
+    def end(self) -> Answer:
+        """Wait for its end, and see what it left behind."""
+        self.process.join(LONGEST_SECONDS)
+        if self.process.exitcode is None:
+            os.killpg(self.process.pid, signal.SIGUSR1)
             time.sleep(1)
-            os.killpg(process.pid, signal.SIGKILL)
-            process.join()
-            raise AssertionError(f"qlog {arguments} took more than {LONGEST_SECONDS} s\n{err.read_text()}")
-        return Answer(process.exitcode, out.read_text(encoding="utf-8"), err.read_text(encoding="utf-8"))
+            os.killpg(self.process.pid, signal.SIGKILL)
+            self.process.join()
+            raise AssertionError(f"qlog {self.arguments} took more than {LONGEST_SECONDS} s\n{self._err.read_text()}")
+        said = [path.read_text(encoding="utf-8") if path.exists() else "" for path in (self._out, self._err)]
+        self._scratch.cleanup()
+        return Answer(self.process.exitcode, *said)
 
 
-def _run_main(arguments: list[str], environment: dict[str, str], cwd: str, out: str, err: str) -> None:
+def qlog(
+    home: Path,
+    *arguments: object,
+    environment: Mapping[str, str] | None = None,
+    cwd: Path | None = None,
+    user: int | None = None,
+) -> Answer:
+    """Run a command on a warehouse, as another user if one is given."""
+    return Running(home, *arguments, environment=environment, cwd=cwd, user=user).end()
+
+
+def _run_main(
+    arguments: list[str], environment: dict[str, str], cwd: str, out: str, err: str, user: int | None
+) -> None:
     os.environ.clear()
     os.environ.update(environment)
     os.chdir(cwd)
@@ -136,6 +163,10 @@ def _run_main(arguments: list[str], environment: dict[str, str], cwd: str, out: 
     # A command that hangs is asked what it is doing before it is killed, with everything it started.
     faulthandler.register(signal.SIGUSR1)
     sys.argv = ["qlog", *arguments]
+    if user is not None:
+        os.setgroups([])
+        os.setresgid(user, user, user)
+        os.setresuid(user, user, user)
     from qlog_assets.cli.app import main
 
     main()

@@ -6,7 +6,6 @@ many, every setting is tried on it, and the best is named. Nothing here opens a 
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -20,6 +19,7 @@ from qlog_assets.months import Month
 from qlog_assets.pipeline.cleaned_log import view_searches
 from qlog_assets.privacy.randomness import SeededRandom
 from qlog_assets.storage.engine import Engine
+from qlog_assets.storage.scratch import system_scratch
 from qlog_assets.studies.measures import frequent
 from qlog_assets.studies.zealous.comparison import METHODS, chosen_rows, read_items
 from qlog_assets.synthetic import write_log
@@ -36,8 +36,8 @@ def plan_modern(
 ) -> list[dict[str, Any]]:
     """Every setting with what it releases of the twin, the best first: most items among those with good counts."""
     tried: dict[tuple[tuple[str, Any], ...], list[frequent.FrequentItems]] = {}
-    with tempfile.TemporaryDirectory() as folder:
-        engine = twin(Path(folder) / "twin.txt", rows, seed)
+    with system_scratch() as folder:
+        engine = twin(folder / "twin.txt", rows, seed)
         for kind in chosen.kinds:
             tell(f"trying settings on the twin's {kind}")
             items = read_items(engine, kind)
@@ -77,7 +77,8 @@ def settings_of(per_user: int) -> Iterator[dict[str, Any]]:
 def twin(path: Path, rows: int, seed: int) -> Engine:
     """An engine over one month of the synthetic log, as the statements read a cleaned log."""
     write_log(path, rows, seed, MONTH, MONTH)
-    engine = Engine(duckdb.connect())
+    # What it spills lies beside the twin: DuckDB's own choice is the working directory.
+    engine = Engine(duckdb.connect(config={"temp_directory": str(path.parent / "spill")}))
     escaped = str(path).replace("'", "''")
     engine.connection.execute(
         'CREATE TEMP TABLE cleaned_log AS SELECT AnonID AS "user", lower(trim(Query)) AS query, QueryTime AS "time", '
