@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import getpass
 import json
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -13,6 +14,8 @@ from rich.console import Console
 from rich.progress import Progress
 from rich.table import Table
 
+from qlog_assets.errors import QlogError
+
 Json = Annotated[bool, typer.Option("--json", help="Answer as JSON")]
 
 # Tables take the width they need, and a narrow terminal wraps their lines: a path that is cut cannot be copied.
@@ -22,6 +25,21 @@ console = Console(highlight=False, soft_wrap=True, width=10_000)
 def stderr_line(text: str) -> None:
     """One line for a person, whatever the width of the terminal."""
     print(" ".join(text.split()), file=sys.stderr)
+
+
+def say_now(text: str) -> None:
+    """A line that somebody waits for, while the command goes on."""
+    print(text, flush=True)
+
+
+def ask_password(name: str) -> str:
+    """A new password, typed twice; or a line of standard input, where nobody can type."""
+    if not sys.stdin.isatty():
+        return sys.stdin.readline().rstrip("\n")
+    first = getpass.getpass(f"Password of {name}: ")
+    if getpass.getpass("Once more: ") != first:
+        raise QlogError("the two passwords differ: nothing was written")
+    return first
 
 
 @contextmanager

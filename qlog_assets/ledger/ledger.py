@@ -7,9 +7,7 @@ Drawing noise and writing files is the door's; this module knows nothing about e
 
 from __future__ import annotations
 
-import getpass
 import json
-import os
 import re
 import secrets
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -35,6 +33,7 @@ from qlog_assets.ledger.rules import (
 from qlog_assets.ledger.state import NEXT_STATES, Charge, Dataset, Request, State, fold
 from qlog_assets.ledger.store import Author, LedgerError, Store, Writer
 from qlog_assets.months import Month
+from qlog_assets.processes import user_name
 from qlog_assets.storage.digests import canonical_line
 
 OWN_KINDS = ("created", "dataset", "budget", *NEXT_STATES)
@@ -76,7 +75,7 @@ class Ledger:
 
         `wait_seconds` bounds how long it waits for another process's transaction, which takes milliseconds.
         """
-        author = Author(who or _user_name(), run_id, code_version)
+        author = Author(who or user_name(), run_id, code_version)
         if clock is not None:
             author = replace(author, clock=clock)
         return cls(Store.open(place, author, create=create, wait_seconds=wait_seconds), author)
@@ -355,11 +354,3 @@ def _plain(values: Mapping[str, Any]) -> dict[str, Any]:
         return dict(json.loads(canonical_line(dict(values))))
     except (TypeError, ValueError) as error:
         raise LedgerError(f"the ledger cannot store this: {error}") from None
-
-
-def _user_name() -> str:
-    """The operating system's name for the user, without a host: the ledger may travel to an auditor."""
-    try:
-        return getpass.getuser()
-    except (KeyError, OSError):  # a container may run a user that has no name
-        return f"uid {os.getuid()}"

@@ -68,7 +68,7 @@ def draw_asset(months: dg.PartitionsDefinition, mechanism: Mechanism) -> dg.Asse
     def drawn(
         context: dg.AssetExecutionContext, config: DrawConfig, warehouse: WarehouseResource, policy: PolicyResource
     ) -> dg.MaterializeResult[Any]:
-        started, ledger = time.monotonic(), warehouse.ledger(context.run_id)
+        started, ledger = time.monotonic(), warehouse.ledger(context.run)
         door = Door(warehouse.open(), policy.chosen(), ledger, open_engine=warehouse.engine)
         receipt = door.draw(mechanism.name, month_of(context), again=config.again)
         return dg.MaterializeResult(
@@ -103,7 +103,7 @@ def released_assets(months: dg.PartitionsDefinition, mechanism: Mechanism) -> dg
     def released(
         context: dg.AssetExecutionContext, warehouse: WarehouseResource, policy: PolicyResource
     ) -> Iterator[dg.MaterializeResult[Any]]:
-        started, ledger = time.monotonic(), warehouse.ledger(context.run_id)
+        started, ledger = time.monotonic(), warehouse.ledger(context.run)
         door = Door(warehouse.open(), policy.chosen(), ledger, open_engine=warehouse.engine)
         receipt = door.publish(mechanism.name, month_of(context))
         assert receipt.path is not None and receipt.rows is not None

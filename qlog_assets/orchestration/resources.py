@@ -20,6 +20,7 @@ from qlog_assets.privacy.parameters import Parameters, decimal_text
 from qlog_assets.settings import Settings
 from qlog_assets.storage.engine import Engine, open_database
 from qlog_assets.storage.warehouse import Warehouse
+from qlog_assets.ui.asked import author
 from qlog_assets.version import VERSION
 
 BATCHES = dg.DynamicPartitionsDefinition(name="ingest_batches")
@@ -126,8 +127,11 @@ class WarehouseResource(dg.ConfigurableResource[Warehouse]):
     def teardown_after_execution(self, context: dg.InitResourceContext) -> None:
         self._close_database()
 
-    def ledger(self, run_id: str | None = None) -> Ledger:
-        return Ledger.open(self.open().ledger_url, run_id=run_id, code_version=VERSION)
+    def ledger(self, run: dg.DagsterRun) -> Ledger:
+        """The ledger, written in the name of whoever asked for this run."""
+        warehouse = self.open()
+        who = author(run.tags, run.run_id, warehouse.private)
+        return Ledger.open(warehouse.ledger_url, who=who, run_id=run.run_id, code_version=VERSION)
 
 
 def month_of(context: dg.AssetExecutionContext | dg.AssetCheckExecutionContext) -> Month:

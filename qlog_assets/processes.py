@@ -1,0 +1,34 @@
+"""Processes of the operating system: who runs this one, and children that end with their parent."""
+
+from __future__ import annotations
+
+import ctypes
+import getpass
+import os
+import signal
+import sys
+
+PR_SET_PDEATHSIG = 1
+"""From linux/prctl.h."""
+
+
+def user_name() -> str:
+    """The operating system's name for the user, without a host: the ledger may travel to an auditor."""
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):  # a container may run a user that has no name
+        return f"uid {os.getuid()}"
+
+
+def end_with_parent(parent: int, by: int = signal.SIGTERM) -> None:
+    """Have the kernel send this process a signal when its parent is gone, a kill -9 included.
+
+    To be called in the child, with the process number of the parent; also between fork and exec, which keeps it. The
+    kernel watches the thread that forked: fork in one that lasts. Only Linux can do this; elsewhere nothing happens.
+    """
+    if not sys.platform.startswith("linux"):
+        return
+    if ctypes.CDLL(None, use_errno=True).prctl(PR_SET_PDEATHSIG, int(by), 0, 0, 0) != 0:
+        raise OSError(ctypes.get_errno(), "prctl")
+    if os.getppid() != parent:  # it ended before this was asked for
+        os.kill(os.getpid(), by)
