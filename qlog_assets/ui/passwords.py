@@ -18,15 +18,16 @@ from qlog_assets.storage.private_files import write_private
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@-]{0,63}")
 COST, BLOCK, PARALLEL = 2**15, 8, 3
 """32 MB and a third of a second per try; one of the choices of OWASP's password storage cheat sheet."""
+LOWEST_COST, HIGHEST_COST = 2**14, 2**17
 SHORTEST_PASSWORD = 8
 LONGEST_PASSWORD = 1024
 LARGEST_FILE = 1_000_000
 
 
-def hash_password(password: str) -> str:
+def hash_password(password: str, cost: int = COST, block: int = BLOCK, parallel: int = PARALLEL) -> str:
     salt = secrets.token_bytes(16)
-    parts = (str(COST), str(BLOCK), str(PARALLEL), _text(salt), _text(_scrypt(password, salt, COST, BLOCK, PARALLEL)))
-    return "$".join(("scrypt", *parts))
+    hashed = _scrypt(password, salt, cost, block, parallel)
+    return f"scrypt${cost}${block}${parallel}${_text(salt)}${_text(hashed)}"
 
 
 def is_password(password: str, hashed: str) -> bool:
@@ -112,11 +113,11 @@ def parse_lines(path: Path) -> dict[str, str]:
 
 def is_hash(text: str) -> bool:
     """Whether a text is a hash as `hash_password` writes it, with a cost that this machine is to pay for a login."""
-    found = re.fullmatch(r"scrypt\$(\d{4,6})\$(\d{1,2})\$(\d)\$([A-Za-z0-9+/]{22}==)\$([A-Za-z0-9+/]{43}=)", text)
+    found = re.fullmatch(r"scrypt\$(\d{5,6})\$(\d{1,2})\$(\d)\$([A-Za-z0-9+/]{22}==)\$([A-Za-z0-9+/]{43}=)", text)
     if not found:
         return False
     cost, block, parallel = (int(found[number]) for number in (1, 2, 3))
-    return cost & (cost - 1) == 0 and cost <= 2**17 and 1 <= block <= 16 and parallel >= 1
+    return cost & (cost - 1) == 0 and LOWEST_COST <= cost <= HIGHEST_COST and 1 <= block <= 16 and parallel >= 1
 
 
 def write_password(path: Path, name: str, password: str) -> bool:
