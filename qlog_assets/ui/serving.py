@@ -72,6 +72,7 @@ def serve_ui(
             workspace = start_children(children, folder)
             application = stack.enter_context(application_on(workspace, folder, children, seal))
             lock = Lock(application, gate, hosts, port, seal.headers)
+            listener.listen()  # who opens the address at once waits a moment and is not turned away
             tell(f"{opened_url(gate, host, port)} shows {warehouse.home}; control-C ends it")
             if not is_loopback(host):
                 tell("anybody on the way can read along: put a proxy with TLS before it, see docs/security.md")

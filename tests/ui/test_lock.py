@@ -312,6 +312,8 @@ def test_nothing_is_launched_by_an_address(locked: Locked, method: str) -> None:
     for address in (MUTATION, MUTATION.replace("/graphql", "/graphql/"), "/graphql?x"):
         assert locked.ask(method, address, HOST, OWN, JSON, cookie, html).status == 405
     assert not locked.behind.scopes
+    named = locked.ask(method, "/graphql?op=LaunchRun", HOST, OWN, JSON, cookie).status
+    assert named == (200 if method == "POST" else 405), "Dagster's own pages name their questions in the address"
 
 
 @pytest.mark.parametrize("kind", ["text/plain", "application/graphql", "multipart/form-data", "", "application/jsonx"])
