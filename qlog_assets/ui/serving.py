@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from types import FrameType
-from typing import Any
+from typing import Any, NoReturn
 
 import uvicorn
 
@@ -33,7 +33,7 @@ from qlog_assets.ui.sessions import Gate
 MODULE = "qlog_assets.definitions"
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 END_SECONDS = 8
-"""How long a child may take to end by itself: runs in it are interrupted and say so in their history."""
+"""How long a child may take to end by itself before it is killed."""
 REQUEST_SECONDS = 2
 """How long requests in flight may take after the end was asked for; pages keep a websocket open for good."""
 
@@ -79,7 +79,6 @@ def serve_ui(
             serve(lock, listener, children)
     except Ended as ended:
         return ended.code
-    return 0
 
 
 def opened_url(gate: Gate, host: str, port: int) -> str:
@@ -136,7 +135,7 @@ class Server(uvicorn.Server):
     ended_by: int = 0
 
 
-def serve(lock: Lock, listener: socket.socket, children: Children) -> None:
+def serve(lock: Lock, listener: socket.socket, children: Children) -> NoReturn:
     config = uvicorn.Config(
         lock,
         access_log=False,  # it would hold addresses, and the first one holds the token
@@ -148,9 +147,10 @@ def serve(lock: Lock, listener: socket.socket, children: Children) -> None:
     server = Server(config)
     with children.watched(server):
         server.run(sockets=[listener])
-    children.check()
-    if server.ended_by:
-        raise Ended(server.ended_by)
+    if not server.ended_by:
+        children.check()
+    children.interrupt()  # now, so that they end while the application closes what it has open
+    raise Ended(server.ended_by)
 
 
 @contextmanager
@@ -209,10 +209,15 @@ class Children:
             threading.Thread(target=watch, args=(process,), daemon=True).start()
         yield
 
-    def end(self) -> None:
-        """End all of them with what they started: runs are interrupted, and killed if that takes too long."""
+    def interrupt(self) -> None:
+        """Ask all of them to end, with what they started. Runs are interrupted and say so in their history."""
         for process in self._processes.values():
-            signal_group(process.pid, signal.SIGINT)
+            if process.poll() is None:
+                signal_group(process.pid, signal.SIGINT)
+
+    def end(self) -> None:
+        """See to it that all of them have ended, with what they started."""
+        self.interrupt()
         for process in self._processes.values():
             with suppress(subprocess.TimeoutExpired):  # then it is killed with its group
                 process.wait(END_SECONDS)
