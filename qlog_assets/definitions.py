@@ -24,7 +24,9 @@ from qlog_assets.orchestration.study_assets import study_asset
 from qlog_assets.policy import Policy
 from qlog_assets.settings import Settings
 from qlog_assets.studies import register as studies
+from qlog_assets.ui.unlocked import warn_if_unlocked
 
+warn_if_unlocked()
 policy = Policy.load(Settings.from_environment().policy_file)
 months = month_partitions(policy)
 definitions = [

@@ -1,14 +1,23 @@
-"""Processes of the operating system: children that end with their parent."""
+"""Processes of the operating system: who runs this one, and children that end with their parent."""
 
 from __future__ import annotations
 
 import ctypes
+import getpass
 import os
 import signal
 import sys
 
 PR_SET_PDEATHSIG = 1
 """From linux/prctl.h."""
+
+
+def user_name() -> str:
+    """The operating system's name for the user, without a host: the ledger may travel to an auditor."""
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):  # a container may run a user that has no name
+        return f"uid {os.getuid()}"
 
 
 def end_with_parent(parent: int, by: int = signal.SIGTERM) -> None:

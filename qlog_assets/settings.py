@@ -18,6 +18,10 @@ PACKAGE = Path(__file__).resolve().parent
 CHECKOUT = PACKAGE.parent
 
 
+LOCKED = "QLOG_UI_LOCKED"
+"""What `qlog ui` says to the processes it starts: the web server before them has a lock."""
+
+
 class FrozenModel(BaseModel):
     """Base of all settings: frozen, no unknown keys, errors that name the key in one line."""
 

@@ -27,7 +27,7 @@ from qlog_assets.cli.arguments import (
     parsed,
 )
 from qlog_assets.cli.endings import end, run_command
-from qlog_assets.cli.output import Json, bold, console, progress, show, show_table
+from qlog_assets.cli.output import Json, ask_password, bold, console, progress, say_now, show, show_table
 
 app = typer.Typer(
     pretty_exceptions_enable=False,
@@ -241,12 +241,32 @@ def bench(
 def ui(
     host: Annotated[str, typer.Option(help="Who may look: this machine alone, unless told otherwise")] = "127.0.0.1",
     port: Annotated[int, typer.Option(help="Where the page is served", min=1, max=65535)] = 3000,
+    passwords: Annotated[
+        Path | None, typer.Option(help="Names and passwords instead of a token; see ui-password")
+    ] = None,
+    allowed_host: Annotated[
+        list[str] | None, typer.Option(help="A name under which a proxy serves this page; repeat for several")
+    ] = None,
 ) -> None:
-    """Dagster's web UI with its daemon, so that schedules and sensors work, on this warehouse."""
-    from qlog_assets.cli.serving import serve_ui
+    """Dagster's web UI with its daemon, so that schedules and sensors work, on this warehouse. Open what it prints."""
+    from qlog_assets.ui.serving import serve_ui
 
     warehouse, _ = opened()
-    serve_ui(warehouse, host, port, console.print)
+    code = serve_ui(warehouse, host, port, passwords=passwords, allowed_hosts=allowed_host or (), tell=say_now)
+    raise typer.Exit(code)
+
+
+@app.command("ui-password")
+def ui_password(
+    name: Annotated[str, typer.Argument(help="Who is to log in")],
+    passwords: Annotated[Path, typer.Option(help="The file; made if it is not there")],
+) -> None:
+    """Add a user to a password file of `qlog ui`, or change a password. Asks for it, or reads a line if piped."""
+    from qlog_assets.ui.passwords import write_password
+
+    password = ask_password(name)
+    new = write_password(passwords, name, password)
+    console.print(f"{name}: {'added to' if new else 'password changed in'} {passwords}")
 
 
 def register_accounts() -> None:

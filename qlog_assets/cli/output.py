@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import getpass
 import json
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -14,6 +15,8 @@ from rich.console import Console
 from rich.progress import Progress
 from rich.table import Table
 from rich.text import Text
+
+from qlog_assets.errors import QlogError
 
 Json = Annotated[bool, typer.Option("--json", help="Answer as JSON")]
 
@@ -44,6 +47,21 @@ def printable(text: str) -> str:
 def bold(text: str, after: str = "") -> Text:
     """Text to print, the first part of it bold."""
     return Text.assemble((text, "bold"), after)
+
+
+def say_now(text: str) -> None:
+    """A line that somebody waits for, while the command goes on."""
+    print(text, flush=True)
+
+
+def ask_password(name: str) -> str:
+    """A new password, typed twice; or a line of standard input, where nobody can type."""
+    if not sys.stdin.isatty():
+        return sys.stdin.readline().rstrip("\n")
+    first = getpass.getpass(f"Password of {name}: ")
+    if getpass.getpass("Once more: ") != first:
+        raise QlogError("the two passwords differ: nothing was written")
+    return first
 
 
 @contextmanager

@@ -8,9 +8,7 @@ only after the witness has its events, and is refused where the witness knows mo
 
 from __future__ import annotations
 
-import getpass
 import json
-import os
 import re
 import secrets
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -38,6 +36,7 @@ from qlog_assets.ledger.state import NEXT_STATES, Charge, Dataset, Made, Request
 from qlog_assets.ledger.store import Author, LedgerError, MissingLedgerError, Store, Writer
 from qlog_assets.ledger.witness import Witness, meet_witness, tell_witness
 from qlog_assets.months import Month
+from qlog_assets.processes import user_name
 from qlog_assets.storage.digests import canonical_line
 
 OWN_KINDS = ("created", "dataset", "budget", MADE, "witnessed", "unwitnessed", "lost", "recovered", *NEXT_STATES)
@@ -406,11 +405,3 @@ def _plain(values: Mapping[str, Any]) -> dict[str, Any]:
         return dict(json.loads(canonical_line(dict(values))))
     except (TypeError, ValueError) as error:
         raise LedgerError(f"the ledger cannot store this: {error}") from None
-
-
-def user_name() -> str:
-    """The operating system's name for the user, without a host: the ledger may travel to an auditor."""
-    try:
-        return getpass.getuser()
-    except (KeyError, OSError):  # a container may run a user that has no name
-        return f"uid {os.getuid()}"

@@ -14,10 +14,11 @@ from typing import Any
 
 from qlog_assets.ledger.budget import Budget
 from qlog_assets.ledger.chain import Event, broken_links
-from qlog_assets.ledger.ledger import as_reason, check_history, user_name
+from qlog_assets.ledger.ledger import as_reason, check_history
 from qlog_assets.ledger.state import Charge, State, fold
 from qlog_assets.ledger.store import Author, LedgerError, Store, Writer
 from qlog_assets.ledger.witness import Comparison, Witness, WitnessError, compare, is_known
+from qlog_assets.processes import user_name
 
 Append = Callable[[str, str, dict[str, Any]], Event]
 

@@ -55,7 +55,7 @@ def log_assets(months: dg.PartitionsDefinition) -> list[Definition]:
         context: dg.AssetExecutionContext, warehouse: WarehouseResource, policy: PolicyResource
     ) -> Iterator[dg.MaterializeResult[Any]]:
         started, home, chosen = time.monotonic(), warehouse.open(), policy.chosen()
-        admission, book = chosen.admission, Book(warehouse.ledger(context.run_id), chosen.dataset)
+        admission, book = chosen.admission, Book(warehouse.ledger(context.run), chosen.dataset)
         with warehouse.engine() as engine:
             batch = find_batch(home, context.partition_key)
             partition, fresh = ingest_batch(home, engine, batch, admission, context.run_id, book)
@@ -84,7 +84,7 @@ def log_assets(months: dg.PartitionsDefinition) -> list[Definition]:
     def raw_log(
         context: dg.AssetExecutionContext, warehouse: WarehouseResource, policy: PolicyResource
     ) -> dg.MaterializeResult[Any]:
-        started, book = time.monotonic(), Book(warehouse.ledger(context.run_id), policy.chosen().dataset)
+        started, book = time.monotonic(), Book(warehouse.ledger(context.run), policy.chosen().dataset)
         partition, fresh = assemble_raw_log(warehouse.open(), month_of(context), context.run_id, book)
         return materialized(partition, started, fresh)
 

@@ -75,7 +75,7 @@ def draw_asset(months: dg.PartitionsDefinition, mechanism: Mechanism) -> dg.Asse
         context: dg.AssetExecutionContext, warehouse: WarehouseResource, policy: PolicyResource
     ) -> dg.MaterializeResult[Any]:
         again = context.op_execution_context.op_config.get("again")
-        started, ledger = time.monotonic(), warehouse.ledger(context.run_id)
+        started, ledger = time.monotonic(), warehouse.ledger(context.run)
         door = Door(warehouse.open(), policy.chosen(), ledger, open_engine=warehouse.engine)
         receipt = door.draw(mechanism.name, month_of(context), again=again)
         return dg.MaterializeResult(
@@ -110,7 +110,7 @@ def released_assets(months: dg.PartitionsDefinition, mechanism: Mechanism) -> dg
     def released(
         context: dg.AssetExecutionContext, warehouse: WarehouseResource, policy: PolicyResource
     ) -> Iterator[dg.MaterializeResult[Any]]:
-        started, ledger = time.monotonic(), warehouse.ledger(context.run_id)
+        started, ledger = time.monotonic(), warehouse.ledger(context.run)
         door = Door(warehouse.open(), policy.chosen(), ledger, open_engine=warehouse.engine)
         receipt = door.publish(mechanism.name, month_of(context))
         assert receipt.path is not None and receipt.rows is not None
@@ -170,7 +170,7 @@ def simulation_asset(months: dg.PartitionsDefinition, mechanism: Mechanism) -> d
                 variant,
                 config.get("seed", 1),
                 context.run_id,
-                Book(warehouse.ledger(context.run_id), chosen.dataset),
+                Book(warehouse.ledger(context.run), chosen.dataset),
             )
         rows = {f"rows {name}": count for name, count in facts["rows"].items()}
         return dg.MaterializeResult(

@@ -48,7 +48,7 @@ def list_assets(name: str) -> list[Definition]:
         context: dg.AssetExecutionContext, warehouse: WarehouseResource, policy: PolicyResource
     ) -> dg.MaterializeResult[Any]:
         started, chosen = time.monotonic(), policy.chosen()
-        book = Book(warehouse.ledger(context.run_id), chosen.dataset)
+        book = Book(warehouse.ledger(context.run), chosen.dataset)
         found = build_public_list(name, warehouse.open(), chosen.lists, run_id=context.run_id, book=book)
         if found is None:
             return dg.MaterializeResult(metadata={"used": False}, data_version=dg.DataVersion(NO_LIST))

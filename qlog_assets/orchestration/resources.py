@@ -21,6 +21,7 @@ from qlog_assets.privacy.parameters import Parameters
 from qlog_assets.settings import Settings
 from qlog_assets.storage.engine import Engine, open_database
 from qlog_assets.storage.warehouse import Warehouse
+from qlog_assets.ui.asked import author
 from qlog_assets.version import VERSION
 
 BATCHES = dg.DynamicPartitionsDefinition(name="ingest_batches")
@@ -140,10 +141,14 @@ class WarehouseResource(dg.ConfigurableResource[Warehouse]):
     def teardown_after_execution(self, context: dg.InitResourceContext) -> None:
         self._close_database()
 
-    def ledger(self, run_id: str | None = None) -> Ledger:
+    def ledger(self, run: dg.DagsterRun | None = None) -> Ledger:
+        """The ledger, written in the name of whoever asked for this run."""
         warehouse = self.open()
         policy = Policy.load(warehouse.settings.policy_file)
-        return open_ledger(warehouse, policy, run_id=run_id, code_version=VERSION)
+        if run is None:
+            return open_ledger(warehouse, policy, code_version=VERSION)
+        who = author(run.tags, run.run_id, warehouse.private)
+        return open_ledger(warehouse, policy, who=who, run_id=run.run_id, code_version=VERSION)
 
 
 def month_of(context: dg.AssetExecutionContext | dg.AssetCheckExecutionContext) -> Month:

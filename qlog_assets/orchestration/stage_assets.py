@@ -44,7 +44,7 @@ def stage_assets(
                 parameters,
                 chosen.lists,
                 context.run_id,
-                book=Book(warehouse.ledger(context.run_id), chosen.dataset),
+                book=Book(warehouse.ledger(context.run), chosen.dataset),
             )
             partition, fresh = stage.make_current_month(work)
         return materialized(partition, started, fresh)

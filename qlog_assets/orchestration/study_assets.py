@@ -61,7 +61,7 @@ def study_asset(months: dg.PartitionsDefinition, study: Study) -> dg.AssetsDefin
                 study.settings(**{key: as_written(value) for key, value in given.items()}),
                 month_of(context) if study.per_month else None,
                 context.run_id,
-                book=Book(warehouse.ledger(context.run_id), chosen.dataset),
+                book=Book(warehouse.ledger(context.run), chosen.dataset),
             )
             facts = run_study(study, work, progress)
         return dg.MaterializeResult(

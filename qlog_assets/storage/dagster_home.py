@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 SETTINGS = "dagster.yaml"
 DAGSTER_YAML = """\
 # Written by qlog: nothing leaves this machine, no sign-up window covers the UI, and what a library may print of the log
-# while a step runs is not kept. Delete this line to keep your own changes: qlog then leaves the file alone.
+# while a step runs is not kept. Runs are queued as ever, and say who asked for them in the UI.
+# Delete the first line to keep your own changes: qlog then leaves the file alone.
 telemetry:
   enabled: false
 nux:
@@ -31,6 +32,9 @@ nux:
 compute_logs:
   module: dagster._core.storage.noop_compute_log_manager
   class: NoOpComputeLogManager
+run_coordinator:
+  module: qlog_assets.ui.coordinator
+  class: AskedByCoordinator
 """
 GONE = "qlog_assets.run_history"
 """The storage class that dagster.yaml named up to version 0.1."""

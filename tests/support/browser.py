@@ -29,6 +29,7 @@ def open_page(server: Server) -> Iterator[Page]:
     with sync_playwright() as driver:
         browser = driver.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
         page = browser.new_page(viewport={"width": 1600, "height": 900})
+        page.goto(server.opened)
         asked: list[str] = []
         page.on("request", lambda request: asked.append(request.url))
         yield page

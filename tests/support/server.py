@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import socket
 import subprocess
 import sys
 import time
 import urllib.error
+import urllib.parse
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -38,16 +40,33 @@ query Status($run: ID!) { runOrError(runId: $run) { ... on Run { status eventCon
 
 @dataclass(frozen=True)
 class Server:
-    """A running UI."""
+    """A running UI, and a client that opened the address it printed."""
 
     address: str
+    opened: str
+    """What it printed to be opened, with the token in it."""
     log: Path
+    process: subprocess.Popen[bytes]
+    cookie: str
+
+    def request(self, path: str, body: bytes | None = None, **headers: str) -> tuple[int, str]:
+        """Ask anything, logged in or not as the headers say; returns the status and the text."""
+        named = {name.replace("_", "-"): value for name, value in headers.items()}
+        asked = urllib.request.Request(f"{self.address}{path}", body, named)
+        try:
+            with urllib.request.urlopen(asked, timeout=60) as answer:
+                return answer.status, answer.read().decode("utf-8", "replace")
+        except urllib.error.HTTPError as refused:
+            return refused.code, refused.read().decode("utf-8", "replace")
 
     def ask(self, query: str, **variables: Any) -> dict[str, Any]:
+        """A question to GraphQL, as our own page sends it."""
         body = json.dumps({"query": query, "variables": variables}).encode()
-        request = urllib.request.Request(f"{self.address}/graphql", body, {"Content-Type": "application/json"})
-        with urllib.request.urlopen(request, timeout=60) as answer:
-            said = json.load(answer)
+        status, text = self.request(
+            "/graphql", body, Content_Type="application/json", Origin=self.address, Cookie=self.cookie
+        )
+        assert status == 200, (status, text)
+        said = json.loads(text)
         assert "errors" not in said, said["errors"]
         data: dict[str, Any] = said["data"]
         return data
@@ -83,22 +102,25 @@ def free_port() -> int:
 
 
 @contextmanager
-def qlog_ui(home: Path) -> Iterator[Server]:
-    """The UI on a warehouse, from the installed command, for the time of a block."""
+def qlog_ui(home: Path, *options: str, login: Callable[[str], str] | None = None) -> Iterator[Server]:
+    """The UI on a warehouse, from the installed command, for the time of a block.
+
+    `login` gets a cookie from the address that was printed; without one, the token that is in it does.
+    """
     port, log = free_port(), home.parent / "ui.log"
-    kept = {key: value for key, value in os.environ.items() if not key.startswith(("QLOG_", "DAGSTER_"))}
-    kept.pop("PYTHONDONTWRITEBYTECODE", None)
     with log.open("wb") as out:
         process = subprocess.Popen(
-            [str(Path(sys.executable).with_name("qlog")), "ui", "--port", str(port)],
-            env={**kept, "QLOG_HOME": str(home)},
+            [str(Path(sys.executable).with_name("qlog")), "ui", "--port", str(port), *options],
+            env=environment_of(home),
             cwd=home,
             stdout=out,
             stderr=subprocess.STDOUT,
             start_new_session=True,
         )
     try:
-        yield Server(wait_for(f"http://127.0.0.1:{port}", process, log), log)
+        opened = printed_address(process, log)
+        cookie = (login or cookie_from)(opened)
+        yield Server(f"http://127.0.0.1:{port}", opened, log, process, cookie)
     finally:
         process.send_signal(signal.SIGINT)
         try:
@@ -108,6 +130,12 @@ def qlog_ui(home: Path) -> Iterator[Server]:
             end_group(process.pid)
 
 
+def environment_of(home: Path) -> dict[str, str]:
+    kept = {key: value for key, value in os.environ.items() if not key.startswith(("QLOG_", "DAGSTER_"))}
+    kept.pop("PYTHONDONTWRITEBYTECODE", None)
+    return {**kept, "QLOG_HOME": str(home)}
+
+
 def end_group(group: int) -> None:
     try:
         os.killpg(group, signal.SIGKILL)
@@ -115,12 +143,31 @@ def end_group(group: int) -> None:
         return
 
 
-def wait_for(address: str, process: subprocess.Popen[bytes], log: Path) -> str:
+def printed_address(process: subprocess.Popen[bytes], log: Path) -> str:
+    """What the command said to open, once it did."""
     until = time.monotonic() + START_SECONDS
     while time.monotonic() < until and process.poll() is None:
-        try:
-            with urllib.request.urlopen(f"{address}/server_info", timeout=5):
-                return address
-        except (urllib.error.URLError, OSError):
-            time.sleep(0.2)
+        if found := re.search(r"^(http://\S+) shows ", log.read_text(encoding="utf-8", errors="replace"), re.MULTILINE):
+            return found[1]
+        time.sleep(0.2)
     raise AssertionError(f"the UI did not start: {log.read_text(encoding='utf-8', errors='replace')[-2000:]}")
+
+
+class NoRedirect(urllib.request.HTTPRedirectHandler):
+    def redirect_request(self, *args: Any) -> None:
+        return None
+
+
+def cookie_from(opened: str, form: dict[str, str] | None = None) -> str:
+    """The cookie that a browser gets for opening an address, or for sending a form to its login page."""
+    at = urllib.parse.urlsplit(opened)
+    asked = urllib.request.Request(opened)
+    if form is not None:
+        origin = f"{at.scheme}://{at.netloc}"
+        asked = urllib.request.Request(f"{origin}/login", urllib.parse.urlencode(form).encode(), {"Origin": origin})
+    try:
+        urllib.request.build_opener(NoRedirect).open(asked, timeout=60)
+    except urllib.error.HTTPError as redirect:
+        assert redirect.code == 303, redirect.code
+        return str(redirect.headers["Set-Cookie"]).partition(";")[0]
+    raise AssertionError("nobody was let in")
