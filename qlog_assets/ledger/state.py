@@ -13,6 +13,8 @@ from typing import Any, Literal
 
 from qlog_assets.ledger.budget import Amount, Budget
 from qlog_assets.ledger.chain import Event
+from qlog_assets.ledger.windows import LONGEST_WINDOW, Rule, RuleSums, Span, is_stronger, most_of
+from qlog_assets.months import Month
 from qlog_assets.storage.digests import line_digest
 
 ChargeState = Literal["reserved", "drawn", "published", "abandoned", "withdrawn"]
@@ -93,6 +95,8 @@ class Charge:
     rho: Fraction | None
     reason: str | None
     """Why it was drawn although the month had a release; None for a month's first."""
+    span: Span
+    """The months whose rows it read: its own, unless its mechanism read several."""
     state: ChargeState
     seq: int
     at: str
@@ -159,6 +163,14 @@ class Dataset:
     budget: Budget
     unit: str
     relation: str
+    rules: tuple[Rule, ...] = (Rule(),)
+    """Which charges the budget adds up. The last one is in force for every month; those before it go on for the months
+    before they were replaced by a weaker one."""
+
+    @property
+    def window_months(self) -> int | None:
+        """How many consecutive months the budget is for; None: for ever."""
+        return self.rules[-1].window
 
 
 class ContradictionError(Exception):
@@ -173,7 +185,25 @@ class State:
         self.charges: dict[str, Charge] = {}
         """By release id, in the order of reservation."""
         self.totals: dict[str, Amount] = {}
-        """What the counted charges of each data set add up to."""
+        """What the counted charges of each data set add up to, for ever."""
+        self._sums: dict[str, list[RuleSums]] = {}
+        """The same per window, for each rule of each data set."""
+
+    def most(self, dataset: str, span: Span | None = None) -> Amount:
+        """What the budget has to hold: the largest sums in any window, or in any that holds a month of the span.
+
+        A further charge of these months is within the budget exactly if this amount and the charge together are.
+        """
+        return most_of(sums.most(span) for sums in self._sums[dataset])
+
+    def by_window(self, dataset: str) -> list[tuple[Span, Amount]]:
+        """What was charged in each window of the rule in force; empty where that is for ever."""
+        return self._sums[dataset][-1].by_window()
+
+    def last_month(self, dataset: str) -> Month | None:
+        """The newest month that a counted charge read."""
+        counted = [c.span.last for c in self.charges.values() if c.dataset == dataset and c.counted]
+        return max(counted, default=None)
 
     def history(self, request: Request) -> list[Charge]:
         """The charges of the request's month and mechanism that were not given back, oldest first."""
@@ -191,6 +221,8 @@ class State:
         facts = event.facts
         if event.kind in ("dataset", "budget"):
             self._apply_budget(event, facts)
+        elif event.kind == "unit":
+            self._apply_unit(event, facts)
         elif event.kind == "reserved":
             self._apply_reservation(event, facts)
         elif event.kind in NEXT_STATES:
@@ -204,14 +236,37 @@ class State:
         if event.kind == "dataset":
             if known is not None:
                 raise ContradictionError(f"the data set {event.dataset} exists already")
-            self.datasets[event.dataset] = Dataset(event.dataset, budget, str(facts["unit"]), str(facts["relation"]))
+            rules = (Rule(_window(facts.get("window_months"))),)
+            self.datasets[event.dataset] = Dataset(
+                event.dataset, budget, str(facts["unit"]), str(facts["relation"]), rules
+            )
             self.totals[event.dataset] = Amount()
+            self._add_up(event.dataset)
             return
         if known is None:
             raise ContradictionError(f"there is no data set {event.dataset}")
         self.datasets[event.dataset] = replace(known, budget=budget)
-        if not budget.holds(self.totals[event.dataset]):
+        if not budget.holds(self.most(event.dataset)):
             raise ContradictionError("the budget was set below what was spent")
+
+    def _apply_unit(self, event: Event, facts: dict[str, Any]) -> None:
+        known = self.datasets.get(event.dataset)
+        if known is None:
+            raise ContradictionError(f"there is no data set {event.dataset}")
+        since = None if facts["from"] is None else Month(facts["from"])
+        self.datasets[event.dataset] = replace(
+            known, rules=rules_after(known.rules, _window(facts["window_months"]), since)
+        )
+        self._add_up(event.dataset)
+        last = self.last_month(event.dataset)
+        if since is not None and last is not None and last >= since:
+            raise ContradictionError(f"the unit was changed from {since} on, and {last} was charged by then")
+        if not known.budget.holds(self.most(event.dataset)):
+            raise ContradictionError("the unit was changed to one that what was spent does not fit")
+
+    def _add_up(self, dataset: str) -> None:
+        """Add up by the rules that a data set has now."""
+        self._sums[dataset] = added_up(self, dataset, self.datasets[dataset].rules)
 
     def _apply_reservation(self, event: Event, facts: dict[str, Any]) -> None:
         request = Request(
@@ -232,6 +287,7 @@ class State:
             delta=Fraction(facts["delta"]),
             rho=None if facts["rho"] is None else Fraction(facts["rho"]),
             reason=facts["reason"],
+            span=_span(facts.get("months") or [facts["month"]]),
             state="reserved",
             seq=event.seq,
             at=event.at,
@@ -246,11 +302,13 @@ class State:
         twin = self.find(charge.fingerprint)
         self.charges[charge.release_id] = charge
         self.totals[charge.dataset] += charge.amount
+        for sums in self._sums[charge.dataset]:
+            sums.add(charge.span, charge.amount)
         if charge.fingerprint != request.fingerprint(charge.draw_number):
             raise ContradictionError(f"{charge.release_id} has a fingerprint that is not its own")
         if twin is not None and twin.counted:
             raise ContradictionError(f"{charge.release_id} was reserved although {twin.release_id} is the same request")
-        if not self.datasets[charge.dataset].budget.holds(self.totals[charge.dataset]):
+        if not self.datasets[charge.dataset].budget.holds(self.most(charge.dataset, charge.span)):
             raise ContradictionError(f"{charge.release_id} was reserved over the budget")
 
     def _apply_transition(self, event: Event, facts: dict[str, Any]) -> None:
@@ -272,6 +330,8 @@ class State:
             changes |= {"closing_reason": facts["reason"], "closed_at": event.at}
         if event.kind == "abandoned":
             self.totals[charge.dataset] -= charge.amount
+            for sums in self._sums[charge.dataset]:
+                sums.remove(charge.span, charge.amount)
         self.charges[charge.release_id] = replace(charge, **changes)
 
 
@@ -289,6 +349,37 @@ def fold(events: Iterable[Event]) -> tuple[State, list[str]]:
         except (KeyError, TypeError, ValueError, AttributeError, ZeroDivisionError):
             findings.append(f"event {event.seq} ({event.kind}): its payload cannot be read")
     return state, findings
+
+
+def added_up(state: State, dataset: str, rules: Iterable[Rule]) -> list[RuleSums]:
+    """What the counted charges of a data set add up to by some rules."""
+    by_rule = [RuleSums(rule) for rule in rules]
+    for charge in state.charges.values():
+        if charge.dataset == dataset and charge.counted:
+            for sums in by_rule:
+                sums.add(charge.span, charge.amount)
+    return by_rule
+
+
+def rules_after(rules: tuple[Rule, ...], window: int | None, since: Month | None) -> tuple[Rule, ...]:
+    """The rules after a change of the window, from a month on where the new one is weaker."""
+    *earlier, current = rules
+    if is_stronger(window, current.window) or since is None:
+        return (*earlier, Rule(window))
+    return (*earlier, replace(current, before=since), Rule(window))
+
+
+def _window(value: Any) -> int | None:
+    """A window as an event has it. Raises ValueError where it is none."""
+    if value is None:
+        return None
+    if type(value) is not int or not 1 <= value <= LONGEST_WINDOW:
+        raise ValueError("not a number of months")
+    return value
+
+
+def _span(months: list[str]) -> Span:
+    return Span(Month(min(months)), Month(max(months)))
 
 
 def _shortened(value: Any) -> str:

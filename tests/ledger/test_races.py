@@ -2,43 +2,18 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import os
 import signal
 from collections import Counter
-from collections.abc import Callable
-from multiprocessing.synchronize import Barrier
-from typing import Any
 
 import pytest
 from support.ledgers import DATASET, opened, request
+from support.races import FORK, RACERS, race
 
-from qlog_assets.ledger import BudgetError, DrawConflictError, Ledger, LedgerError
+from qlog_assets.ledger import BudgetError, DrawConflictError, Ledger
 from qlog_assets.ledger.store import Author, Store
 
 pytest_plugins = ("support.ledger_fixtures",)
-RACERS = 16
-FORK = multiprocessing.get_context("fork")
-
-
-def race(work: Callable[[int], Any]) -> list[Any]:
-    """What each racer's work returned. All start at once, each in a process of its own."""
-    barrier, answers = FORK.Barrier(RACERS), FORK.SimpleQueue()
-
-    def run(number: int, start: Barrier) -> None:
-        start.wait(60)
-        try:
-            answers.put(work(number))
-        except LedgerError as error:
-            answers.put(str(error))
-
-    racers = [FORK.Process(target=run, args=(number, barrier), daemon=True) for number in range(RACERS)]
-    for racer in racers:
-        racer.start()
-    results = [answers.get() for _ in racers]
-    for racer in racers:
-        racer.join(60)
-    return results
 
 
 @pytest.mark.timeout(120)
