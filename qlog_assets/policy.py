@@ -15,6 +15,7 @@ from typing import Any, Literal, Self
 from pydantic import Field, model_validator
 
 from qlog_assets.errors import ParameterError, QlogError
+from qlog_assets.ledger.windows import LONGEST_WINDOW
 from qlog_assets.mechanisms.mechanism import Mechanism
 from qlog_assets.mechanisms.register import simulated
 from qlog_assets.months import Month
@@ -28,7 +29,8 @@ LAST_MONTH = Month("9999-11")
 
 
 class BudgetPolicy(Parameters):
-    """What the data set may spend for ever. It opens the ledger; later changes go through `qlog ledger set-budget`."""
+    """What the data set may spend: for ever, or per window of months where `[unit]` says so. It opens the ledger; later
+    changes go through `qlog ledger set-budget`."""
 
     epsilon: Exact = Field(Fraction(12), gt=0, validate_default=True)
     """Half a year at the default ε = 2 per month. More needs a recorded reason (`qlog ledger set-budget`)."""
@@ -38,6 +40,15 @@ class BudgetPolicy(Parameters):
     """How charges add up across releases: plain sums, or a zCDP filter. Both hold for adaptively chosen releases."""
     conversion_delta: Exact | None = Field(None, gt=0, lt=1)
     """With zcdp: the part of delta that turning ρ into (ε, δ) takes. None: half of it."""
+
+
+class UnitPolicy(Parameters):
+    """Whom the budget protects. Fixed when the account is opened; `qlog ledger set-unit` records a change."""
+
+    window_months: int | None = Field(None, ge=1, le=LONGEST_WINDOW)
+    """None: all that one user ever searched shares the budget, so releases end when it is spent. A whole number: what
+    one user searched in any so many consecutive months does, so a budget renews as months pass; a user active for
+    longer is protected by the sum over windows, which datasheets print."""
 
 
 class AboutPolicy(Parameters):
@@ -68,6 +79,7 @@ class Policy(Parameters):
     """The last month, inclusive. None: every month that has ended."""
     about: AboutPolicy = AboutPolicy()
     budget: BudgetPolicy = BudgetPolicy()
+    unit: UnitPolicy = UnitPolicy()
     ingest: IngestPolicy = IngestPolicy()
     pool: PoolPolicy = PoolPolicy()
     url_list: Path | None = None

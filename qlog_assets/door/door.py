@@ -197,6 +197,7 @@ class Door:
             Budget(budget.epsilon, budget.delta, budget.accountant, budget.conversion_delta),
             unit=unit,
             relation=relation,
+            window_months=self.policy.unit.window_months,
         )
 
     def _has_dataset(self) -> bool:
