@@ -6,16 +6,16 @@ it is computed by the mechanisms' own functions when the page is made; here are 
 
 from __future__ import annotations
 
-import math
 import sys
 from fractions import Fraction
 
 from qlog_assets.mechanisms.mechanism import Mechanism
 from qlog_assets.mechanisms.register import mechanism as known
 from qlog_assets.mechanisms.register import mechanisms
+from qlog_assets.privacy.bounds import exp_at_most
 from qlog_assets.privacy.composition import Noise, geometric_epsilon, pure_epsilon, pure_rho, zcdp_epsilon
 from qlog_assets.privacy.guarantee import Guarantee
-from qlog_assets.report.markdown import finite, loss, number, plain, table
+from qlog_assets.report.markdown import bound, finite, loss, number, plain, table
 from tools.pages import DOCS, main
 
 PAGE = DOCS / "guarantees.md"
@@ -30,8 +30,10 @@ functions that price a release (`qlog guarantee MECHANISM --variant VARIANT`).
 
 **The guarantee.** A release is (ε, δ)-differentially private if, for any two logs that differ in one user, every
 possible result is at most e^ε times as likely with one log as with the other, except for a probability of δ. It holds
-against a reader who knows everybody else's searches, has unlimited computing power, and keeps every release for ever.
-δ is the chance of an exception, so it must be far below one in the number of users.
+against a reader who knows everybody else's searches and keeps every release for ever. The reader's computing power is
+bounded: random bits come from AES-256 in counter mode, keyed by the operating system, and manifests commit to the
+ledger by salted SHA-256. δ is the chance of an exception, so it must be far below one in the number of users. Every
+bound here, in manifests and in datasheets is rounded up.
 
 **The unit is one user id**, with everything that id did in the month of the release; the ledger adds the months up. The
 relation is *add or remove one user*, or, where a variant says so, *replace one user*, which costs at most twice as
@@ -64,6 +66,22 @@ releases must not be added up there; they are only reported.
 Twelve monthly releases at the default Safelog parameters, for a user who is in all twelve months:
 """
 
+CHOOSING = """\
+## Choosing parameters
+
+A guarantee holds for parameters that were fixed without looking at the log. `qlog simulate` and `qlog study` draw from
+the real month: their results are private, and whoever tries settings there and releases the best lets the log choose.
+That choice is printed in the manifest, and no ε here covers it: between two settings it can tell one bit of the log,
+among a hundred nearly seven, and that bit may be about one user. It makes no difference whether the month looked at is
+the one released or an earlier one: most users are in both.
+
+So choose on data that is not the log: `qlog plan zealous --rows N` tries settings on a synthetic twin and reads no log;
+`qlog synth` makes a log of the same shape for everything else. A public constant (the size of the log to one digit, a
+limit from the literature) is fine. Simulate a month after its release, to see what the noise did. If settings must be
+tuned on real data, tune on data that is never released and whose users are in no release, and say so in the
+publication.
+"""
+
 PEOPLE = """\
 ## Several ids of one person
 
@@ -80,6 +98,7 @@ def page() -> str:
         ACROSS + "\n" + accounting_table(),
         ACROSS_RELEASES + "\n" + year_table(),
         PEOPLE + "\n" + people_table(),
+        CHOOSING,
     ]
     return "\n".join(section.rstrip() + "\n" for section in sections)
 
@@ -89,8 +108,8 @@ def factors() -> str:
     rows = [
         (
             number(epsilon),
-            number(math.exp(epsilon)),
-            f"{100 / (1 + math.exp(-epsilon)):.4g} %",
+            bound(exp_at_most(epsilon)),
+            f"{bound(100 * exp_at_most(epsilon) / (1 + exp_at_most(epsilon)), 6 if epsilon > 8 else 4)} %",
         )
         for epsilon in (0.1, 0.5, 1, 2, 4, 8, 16)
     ]
@@ -168,7 +187,7 @@ def accounting_table() -> str:
         noises = [Noise(counts, Fraction(10))]
         rho = counts * pure_rho(Fraction(1, 10))
         exact, converted = geometric_epsilon(noises, 1e-6), zcdp_epsilon(rho, 1e-6)
-        rows.append((str(counts), number(pure_epsilon(noises)), f"{exact:.2f}", f"{converted:.2f}"))
+        rows.append((str(counts), bound(pure_epsilon(noises)), bound(exact), bound(converted)))
     return table(("counts per user, b = 10", "sum of ε", "exact ε at 1e-6", "by zCDP at 1e-6"), rows)
 
 
@@ -177,11 +196,11 @@ def year_table() -> str:
     month = finite(guaranteed(known("safelog"), "sound").proven)
     rho = 12 * Fraction(month.rho or 0)
     rows = [
-        ("sum", number(12 * month.epsilon), number(12 * month.delta)),
+        ("sum", bound(12 * month.epsilon), bound(12 * month.delta)),
         (
             "zCDP filter, converted at 1e-6",
-            f"{zcdp_epsilon(rho, 1e-6):.2f}",
-            number(12 * month.delta + Fraction(1, 10**6)),
+            bound(zcdp_epsilon(rho, 1e-6)),
+            bound(12 * month.delta + Fraction(1, 10**6)),
         ),
     ]
     return table(("rule", "ε", "δ"), rows)
@@ -189,9 +208,9 @@ def year_table() -> str:
 
 def people_table() -> str:
     """The guarantee to a person with several ids."""
-    epsilon, delta = 1.0, 1e-6
+    epsilon, delta = Fraction(1), Fraction(1, 10**6)
     rows = [
-        (str(ids), number(ids * epsilon), number(ids * math.exp((ids - 1) * epsilon) * delta)) for ids in (1, 2, 3, 5)
+        (str(ids), bound(ids * epsilon), bound(ids * exp_at_most((ids - 1) * epsilon) * delta)) for ids in (1, 2, 3, 5)
     ]
     return "At (1, 1e-6):\n\n" + table(("ids", "ε", "δ"), rows)
 

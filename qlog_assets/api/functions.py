@@ -71,6 +71,8 @@ class Simulation:
     seed: int
     rows: dict[str, int]
     path: Path
+    warning: str | None = None
+    """What must be said of a month that has no release yet."""
 
 
 def ingest(paths: Paths, format: str, columns: str | PathLike[str] | None = None) -> Ingested:
@@ -107,7 +109,7 @@ def simulate(
     chosen = qualify_names(dict(settings or {}), mechanism)
     warehouse, _ = _open(chosen)
     facts = simulate_month(warehouse, chosen, mechanism, Month(month), variant, seed, ignore)
-    told = {name: facts[name] for name in ("mechanism", "variant", "month", "seed", "rows")}
+    told = {name: facts[name] for name in ("mechanism", "variant", "month", "seed", "rows", "warning")}
     return Simulation(**told, path=Path(facts["path"]))
 
 

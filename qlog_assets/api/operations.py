@@ -26,6 +26,8 @@ from qlog_assets.pipeline.batches import (
 )
 from qlog_assets.pipeline.landing import Batch, batch_of, land
 from qlog_assets.policy import Policy, qualify_names, read_none
+from qlog_assets.privacy.bounds import double_at_least
+from qlog_assets.privacy.guarantee import printed
 from qlog_assets.report.public_zone import release_path
 from qlog_assets.storage.engine import Engine
 from qlog_assets.storage.warehouse import Warehouse
@@ -136,12 +138,12 @@ def describe_release(
         "month": charge.month,
         "mechanism": charge.mechanism,
         "variant": charge.variant,
-        "epsilon": float(charge.epsilon),
-        "delta": float(charge.delta),
+        "epsilon": printed(charge.epsilon),
+        "delta": printed(charge.delta),
         "charged": charge.release_id not in before,
         "rows": Publication.read(path).rows,
         "path": str(path),
-        "left": {"epsilon": float(left.epsilon), "delta": float(left.delta)},
+        "left": {"epsilon": double_at_least(left.epsilon), "delta": double_at_least(left.delta)},
     }
 
 
@@ -208,7 +210,9 @@ def explain_guarantee(mechanism: str, variant: str | None, assignments: dict[str
     if unknown:
         raise QlogError(f"{sorted(unknown)[0]}: unknown key of {mechanism}")
     chosen = chosen.with_changes(**changes)
-    return asked.guarantee(variant or asked.chosen_variant(chosen), chosen).as_json()
+    variant = variant or asked.chosen_variant(chosen)
+    asked.refuse_unusable(variant, chosen)
+    return asked.guarantee(variant, chosen).as_json()
 
 
 def attack_mechanism(mechanism: str, seed: int | None) -> dict[str, Any]:

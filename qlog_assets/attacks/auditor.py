@@ -25,6 +25,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from qlog_assets.privacy.bounds import at_least, at_most
 from qlog_assets.privacy.randomness import RandomSource
 
 FALSE_ALARM = 1e-6
@@ -47,7 +48,7 @@ class Claim:
     delta: float = 0.0
 
     def __str__(self) -> str:
-        return f"ε={self.epsilon:.4g}" + (f", δ={self.delta:.3g}" if self.delta else "")
+        return f"ε={at_most(self.epsilon)}" + (f", δ={at_most(self.delta, 3)}" if self.delta else "")
 
 
 @dataclass(frozen=True)
@@ -86,7 +87,7 @@ class AuditResult:
     def row(self) -> tuple[str, str, str, str, str, str]:
         """The cells a person reads: id, variant, claim, measured, verdict, expected verdict."""
         sign = {"ratio": "ε≥", "structural-zero": "δ≥", "sensitivity": ""}[self.test]
-        measured = f"{sign}{self.measured:.4g}"
+        measured = f"{sign}{at_least(self.measured)}"
         if self.test == "sensitivity":
             norms = (("L1", "l1"), ("L2", "l2"), ("L∞", "linf"))
             measured = ", ".join(f"{name}={self.figures[key]:g}" for name, key in norms)
@@ -180,10 +181,10 @@ def audit_ratio(
     verdict: Verdict = "fail" if measured > claim.epsilon else "pass"
     sentence = (
         f"In {runs} runs each, the event happened {hits_with} times with the user and {hits_without} times without: "
-        f"ε is at least {measured:.3f} where {claim.epsilon:.3f} is claimed"
+        f"ε is at least {at_least(measured)} where {at_most(claim.epsilon)} is claimed"
     )
     sentence += (
-        "." if claim.epsilon <= limit else f"; so few runs cannot show more than {limit:.2f}, the claim is unseen."
+        "." if claim.epsilon <= limit else f"; so few runs cannot show more than {at_most(limit)}, the claim is unseen."
     )
     figures = {"runs": runs, "hits_with": hits_with, "hits_without": hits_without, "false_alarm": false_alarm}
     return AuditResult("ratio", claim, measured, limit, verdict, sentence, figures)
@@ -213,7 +214,7 @@ def audit_structural_zero(
     verdict: Verdict = "fail" if measured > claim.delta else "pass"
     sentence = (
         f"The event is impossible without the user and happened {hits_with} times in {runs} runs with the user: "
-        f"δ is at least {measured:.3g} where {claim.delta:.3g} is claimed."
+        f"δ is at least {at_least(measured, 3)} where {at_most(claim.delta, 3)} is claimed."
     )
     figures = {"runs": runs, "hits_with": hits_with, "hits_without": 0, "false_alarm": false_alarm}
     limit = lower_bound(runs, runs, false_alarm)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from fractions import Fraction
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -39,6 +41,9 @@ def show_ledger(context: typer.Context, as_json: Json = False) -> None:
     """The account of the data set: one line per release, then what is left."""
     if context.invoked_subcommand is not None:
         return
+    from qlog_assets.privacy.bounds import double_at_least
+    from qlog_assets.privacy.guarantee import printed
+
     _, policy, ledger = open_account()
     balance = ledger.balance(policy.dataset)
     facts = {
@@ -46,7 +51,7 @@ def show_ledger(context: typer.Context, as_json: Json = False) -> None:
         "budget": amount(balance.budget) | {"accountant": balance.budget.accountant},
         "spent": amount(balance.spent),
         "reserved": amount(balance.reserved),
-        "left": amount(balance.left),
+        "left": amount(balance.left, double_at_least),
         "charges": [
             {
                 "release_id": charge.release_id,
@@ -55,8 +60,8 @@ def show_ledger(context: typer.Context, as_json: Json = False) -> None:
                 "variant": charge.variant,
                 "draw_number": charge.draw_number,
                 "state": charge.state,
-                "epsilon": float(charge.epsilon),
-                "delta": float(charge.delta),
+                "epsilon": printed(charge.epsilon),
+                "delta": printed(charge.delta),
                 "at": charge.at,
                 "who": charge.who,
                 "reason": charge.reason,
@@ -67,25 +72,28 @@ def show_ledger(context: typer.Context, as_json: Json = False) -> None:
     show(facts, as_json, ledger_lines)
 
 
-def amount(value: Any) -> dict[str, float]:
-    """ε and δ, and ρ where a zCDP filter decides."""
-    rho = getattr(value, "rho", None)
-    return {"epsilon": float(value.epsilon), "delta": float(value.delta)} | ({} if rho is None else {"rho": float(rho)})
+def amount(value: Any, rounded: Callable[[Fraction], float] | None = None) -> dict[str, float]:
+    """ε and δ, and ρ where a zCDP filter decides. Rounded up, unless told otherwise of what is left."""
+    from qlog_assets.privacy.guarantee import printed
+
+    rounded, rho = rounded or printed, getattr(value, "rho", None)
+    numbers = {"epsilon": rounded(value.epsilon), "delta": rounded(value.delta)}
+    return numbers | ({} if rho is None else {"rho": rounded(rho)})
 
 
 def ledger_lines(facts: dict[str, Any]) -> None:
+    from qlog_assets.privacy.bounds import at_least, at_most
+
     shown = ("month", "mechanism", "variant", "draw_number", "state", "epsilon", "delta", "release_id", "at", "who")
     titles = ["month", "mechanism", "variant", "draw", "state", "ε", "δ", "release", "when", "who"]
     rows = [
-        [f"{charge[key]:g}" if key in ("epsilon", "delta") else str(charge[key])[:36] for key in shown]
+        [at_most(charge[key], 6) if key in ("epsilon", "delta") else str(charge[key])[:36] for key in shown]
         for charge in sorted(facts["charges"], key=lambda charge: (charge["month"], charge["mechanism"]))
     ]
     console.print(f"data set [bold]{facts['dataset']}[/bold], {facts['budget']['accountant']} accountant")
     show_table(titles, rows)
-    totals = [
-        [name, f"{facts[name]['epsilon']:g}", f"{facts[name]['delta']:g}"]
-        for name in ("budget", "spent", "reserved", "left")
-    ]
+    rounded = {"budget": at_least, "spent": at_most, "reserved": at_most, "left": at_least}
+    totals = [[name, text(facts[name]["epsilon"], 6), text(facts[name]["delta"], 6)] for name, text in rounded.items()]
     show_table(["", "ε", "δ"], totals)
 
 
@@ -97,7 +105,7 @@ def set_budget(
     as_json: Json = False,
 ) -> None:
     """Change the budget, for a recorded reason; never below what is spent."""
-    from qlog_assets.ledger.budget import readable
+    from qlog_assets.ledger.budget import readable_left
     from qlog_assets.privacy.parameters import exact
 
     _, policy, ledger = open_account()
@@ -106,7 +114,7 @@ def set_budget(
     except ValueError as error:
         raise QlogError(f"set-budget: {error}") from None
     dataset = ledger.set_budget(policy.dataset, *asked, reason)
-    total = f"ε = {readable(dataset.budget.epsilon)}, δ = {readable(dataset.budget.delta)}"
+    total = f"ε = {readable_left(dataset.budget.epsilon)}, δ = {readable_left(dataset.budget.delta)}"
     facts = {"dataset": dataset.name, "budget": amount(dataset.budget)}
     show(facts, as_json, lambda _: console.print(f"the budget of {dataset.name} is {total}"))
 

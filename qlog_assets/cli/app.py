@@ -123,6 +123,7 @@ def release(
 
 def release_table(answers: list[dict[str, Any]]) -> None:
     from qlog_assets.mechanisms.register import mechanism
+    from qlog_assets.privacy.bounds import at_least, at_most
 
     layouts = mechanism(answers[0]["mechanism"]).tables
     tables = [layout.name for layout in layouts if any(layout.name in answer["rows"] for answer in answers)]
@@ -130,11 +131,11 @@ def release_table(answers: list[dict[str, Any]]) -> None:
         [
             answer["month"],
             *(f"{answer['rows'].get(name, 0):,}" for name in tables),
-            f"{answer['epsilon']:g}",
-            f"{answer['delta']:g}",
+            at_most(answer["epsilon"], 6),
+            at_most(answer["delta"], 6),
             "yes" if answer["charged"] else "no: released before",
-            f"{answer['left']['epsilon']:g}",
-            f"{answer['left']['delta']:g}",
+            at_least(answer["left"]["epsilon"], 6),
+            at_least(answer["left"]["delta"], 6),
             answer["release_id"],
         ]
         for answer in answers
@@ -165,6 +166,8 @@ def simulate(
 
 
 def simulation_lines(facts: dict[str, Any]) -> None:
+    if facts["warning"] is not None:
+        console.print(facts["warning"])
     counted = ", ".join(f"{rows:,} {name}" for name, rows in facts["rows"].items())
     console.print(f"{facts['mechanism']} {facts['variant']} {facts['month']}, seed {facts['seed']}: {counted}")
     console.print(f"private, not charged: {facts['path']}")
@@ -184,8 +187,10 @@ def guarantee(
 
 
 def guarantee_lines(facts: dict[str, Any]) -> None:
+    from qlog_assets.privacy.bounds import at_most
+
     def amount(loss: dict[str, float] | None) -> str:
-        return "nothing finite" if loss is None else f"ε = {loss['epsilon']:.6g}, δ = {loss['delta']:.3g}"
+        return "nothing finite" if loss is None else f"ε = {at_most(loss['epsilon'], 6)}, δ = {at_most(loss['delta'])}"
 
     console.print(f"[bold]{facts['mechanism']} {facts['variant']}[/bold]  {facts['formula']}")
     parts = [[part["name"], amount(part["claimed"]), amount(part["proven"])] for part in facts["parts"]]

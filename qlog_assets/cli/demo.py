@@ -51,6 +51,7 @@ def run_demo(rows: int, seed: int, as_json: bool) -> None:
 
 def demo_lines(rows: int, answers: list[dict[str, Any]], headline: dict[str, Any]) -> None:
     from qlog_assets.cli.app import release_table
+    from qlog_assets.privacy.bounds import at_most
 
     console.print(f"A synthetic log of {rows:,} rows, three months, released:")
     release_table(answers)
@@ -60,7 +61,7 @@ def demo_lines(rows: int, answers: list[dict[str, Any]], headline: dict[str, Any
     console.print(
         f"With delta = 0, the paper's headline, {headline['month']} would hold {counts['queries']:,} queries, all of "
         f"them from the public pool, {counts.get('clicks', 0):,} clicks on listed urls and "
-        f"{counts.get('transitions', 0):,} transitions at ε = {headline['claimed']['epsilon']:g}: "
+        f"{counts.get('transitions', 0):,} transitions at ε = {at_most(headline['claimed']['epsilon'], 6)}: "
         "simulated, private, not charged."
     )
     example = answers[0]

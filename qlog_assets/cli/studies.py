@@ -16,6 +16,8 @@ PLANNED = "zealous"
 def study_lines(facts: dict[str, Any]) -> None:
     from qlog_assets.studies.register import study
 
+    if facts["warning"] is not None:
+        console.print(facts["warning"])
     columns = study(facts["study"]).columns or {}
     for title, rows in facts["tables"].items():
         names = columns.get(title) or tuple(rows[0] if rows else ())

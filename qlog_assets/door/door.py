@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import errno
 import secrets
+import traceback
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -22,7 +23,7 @@ from typing import Any
 
 from qlog_assets.door.draws import Draw, DrawnRelease, discard_draw, load_draw, store_draw
 from qlog_assets.door.inputs import DoorError, collect_inputs, refuse_broken_limits
-from qlog_assets.door.outputs import recorded_draw, refuse_changed_inputs, refuse_damaged
+from qlog_assets.door.outputs import recorded_draw, refuse_changed_inputs, refuse_damaged, refuse_failed
 from qlog_assets.door.preconditions import (
     LONGEST_WAIT_SECONDS,
     lock_month,
@@ -34,17 +35,17 @@ from qlog_assets.door.preconditions import (
 from qlog_assets.door.public_files import move_into_place, point_latest, take_away, write_tombstone
 from qlog_assets.door.publication import Publication, stage
 from qlog_assets.ledger import Budget, Charge, DrawConflictError, Ledger
-from qlog_assets.mechanisms.mechanism import Mechanism
+from qlog_assets.mechanisms.mechanism import Drawn, Mechanism
 from qlog_assets.mechanisms.register import releasable_mechanism
 from qlog_assets.months import Month
 from qlog_assets.pipeline.public_material import public_facts
 from qlog_assets.policy import Policy
-from qlog_assets.privacy.guarantee import ADD_REMOVE, USER, Guarantee
+from qlog_assets.privacy.guarantee import ADD_REMOVE, USER, WORDS, Guarantee
 from qlog_assets.privacy.randomness import RandomSource, SecureRandom
 from qlog_assets.report.manifest import software_versions
 from qlog_assets.report.public_zone import find_damage, release_path
 from qlog_assets.storage.digests import file_checksum
-from qlog_assets.storage.engine import Engine, OpenEngine
+from qlog_assets.storage.engine import MACHINE_ERRORS, Engine, OpenEngine, quoting_no_value
 from qlog_assets.storage.partition import Partition
 from qlog_assets.storage.private_files import remove_whole
 from qlog_assets.storage.scratch import temporary_directory
@@ -139,6 +140,8 @@ class Door:
             guarantee = mechanism.guarantee(variant, chosen)
             if not guarantee.publishable or guarantee.proven is None:
                 raise DoorError(f"the door refuses {name} {variant}: it is for studies alone; use qlog simulate")
+            public = {name: inputs[name] for name in mechanism.public_inputs if name in inputs}
+            mechanism.refuse_unusable(variant, chosen, {name: list_rows(public[name]) for name in public})
             on_point("guarantee_computed")
             charge, charged = self._reserve(mechanism, month, variant, chosen.as_released(), inputs, guarantee, again)
             on_point("charge_reserved")
@@ -146,6 +149,8 @@ class Door:
                 self._draw_and_store(engine, mechanism, charge, chosen, inputs, source)
                 charge = self._record_draw(charge)
                 on_point("draw_recorded")
+            if charge.state == "drawn":
+                refuse_failed(charge, recorded_draw(self.warehouse, charge, needed=False))
         return Receipt(charge, charged, guarantee)
 
     def _reserve(
@@ -212,10 +217,24 @@ class Door:
         inputs: Mapping[str, Partition],
         source: RandomSource,
     ) -> None:
-        """Draw all tables and store them, unless a process before or beside this one did."""
+        """Draw all tables and store them, unless a process before or beside this one did.
+
+        A mechanism that fails after it took random bits is not asked again: its failure is stored as the draw. What
+        the machine lacks (a full disk, memory, a kill) is no fault of the draw: nothing was seen, and the next run
+        draws anew. What can fail, and why it does not, is in docs/decisions/0012.
+        """
         if self._stored(charge):
             return
-        tables = mechanism.draw(engine, inputs, charge.variant, chosen, source)
+        failure = None
+        try:
+            with quoting_no_value("a statement of the draw failed", "it is a fault of qlog's"):
+                tables = mechanism.draw(engine, inputs, charge.variant, chosen, source)
+        except MACHINE_ERRORS:
+            raise
+        except Exception as error:
+            if not source.used:
+                raise
+            failure, tables = where_failed(error), Drawn({})
         on_point("tables_drawn")
         drawn = DrawnRelease(
             fingerprint=charge.fingerprint,
@@ -231,6 +250,8 @@ class Door:
             software=software_versions(),
             about=self.policy.about.as_public(),
             public_material=tuple(public_facts(inputs[name]) for name in mechanism.public_inputs if name in inputs),
+            words=WORDS,
+            failure=failure,
         )
         try:
             store_draw(self.warehouse, drawn, tables)
@@ -269,10 +290,11 @@ class Door:
             target = release_path(self.warehouse, charge)
             served = charge.state == "published" and target.exists()
             draw = recorded_draw(self.warehouse, charge, needed=not served)
+            refuse_failed(charge, draw)
             if draw is not None:
                 refuse_changed_inputs(self.warehouse, self.open_engine, mechanism, month, draw)
             if not served:
-                charge = self._make_public(mechanism, charge, draw, guarantee, target)
+                charge = self._make_public(mechanism, charge, draw, target)
             refuse_damaged(mechanism, charge, target, draw)
             point_latest(self.warehouse, target)
             on_point("latest_pointed")
@@ -300,10 +322,10 @@ class Door:
             f"materialize {mechanism.draw_asset} first"
         )
 
-    def _priced(self, mechanism: Mechanism, charge: Charge) -> Guarantee:
+    def _priced(self, mechanism: Mechanism, charge: Charge, words: int = WORDS) -> Guarantee:
         """What the release promises, computed again; refused where that is more than was charged for it."""
         parameters = mechanism.parameters(**charge.parameters)
-        guarantee = mechanism.guarantee(charge.variant, parameters)
+        guarantee = mechanism.guarantee(charge.variant, parameters, words)
         if (
             guarantee.proven is None
             or guarantee.proven.epsilon > charge.epsilon
@@ -315,9 +337,7 @@ class Door:
             )
         return guarantee
 
-    def _make_public(
-        self, mechanism: Mechanism, charge: Charge, draw: Draw | None, guarantee: Guarantee, target: Path
-    ) -> Charge:
+    def _make_public(self, mechanism: Mechanism, charge: Charge, draw: Draw | None, target: Path) -> Charge:
         """Stage, commit, rename. What was staged and recorded before a crash is what is renamed after it."""
         staged = self.warehouse.staging / charge.release_id
         try:
@@ -328,7 +348,7 @@ class Door:
                         "restore private/draws from a backup, or say --again REASON for a new draw at a new charge"
                     )
                 on_point("draw_loaded")
-                self._stage(mechanism, charge, draw, guarantee, staged)
+                self._stage(mechanism, charge, draw, staged)
             charge = self.ledger.record_publication(charge.release_id, file_checksum(staged / "manifest.json"))
             on_point("publication_recorded")
             move_into_place(staged, target)
@@ -348,9 +368,10 @@ class Door:
             ) from error
         return charge
 
-    def _stage(self, mechanism: Mechanism, charge: Charge, draw: Draw, guarantee: Guarantee, staged: Path) -> None:
+    def _stage(self, mechanism: Mechanism, charge: Charge, draw: Draw, staged: Path) -> None:
         """Fill the private directory that will be renamed. It has the release's name, so that a later run finds it."""
         assert charge.drawn_seq is not None
+        guarantee = self._priced(mechanism, charge, draw.release.words)
         head = self.ledger.salted_head(bytes.fromhex(draw.release.salt), seq=charge.drawn_seq)
         with temporary_directory(self.warehouse.staging) as scratch:
             stage(scratch, mechanism, charge, draw, guarantee, head, on_point)
@@ -387,3 +408,14 @@ class Door:
 
     def _lock(self, charge: Charge, undone: str) -> AbstractContextManager[None]:
         return lock_month(self.warehouse, charge.mechanism, charge.month, self.wait_seconds, undone)
+
+
+def where_failed(error: Exception) -> str:
+    """The kind of an error and the line that raised it: its words may quote a value of the log."""
+    last = traceback.extract_tb(error.__traceback__)[-1]
+    return f"{type(error).__name__} in {Path(last.filename).name}, line {last.lineno}"
+
+
+def list_rows(public_list: Partition) -> int:
+    """How many entries a public list has."""
+    return sum(facts.rows for facts in public_list.provenance.tables.values())

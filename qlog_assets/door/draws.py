@@ -16,6 +16,7 @@ import pyarrow.parquet as pq
 
 from qlog_assets.errors import QlogError
 from qlog_assets.mechanisms.mechanism import Drawn, DrawnTable
+from qlog_assets.privacy.guarantee import FIRST_WORDS
 from qlog_assets.storage.digests import canonical_json, digest_of, file_checksum
 from qlog_assets.storage.private_files import remove_whole, seal
 from qlog_assets.storage.scratch import sync, sync_directory, temporary_directory
@@ -46,6 +47,11 @@ class DrawnRelease:
     software: dict[str, str]
     about: dict[str, str | None]
     public_material: tuple[dict[str, Any], ...]
+    words: int = FIRST_WORDS
+    """The version of the public words that it is published with."""
+    failure: str | None = None
+    """The kind of error that ended it after noise was drawn. Then it has no tables and is never published: a second
+    draw in its place would tell that the first one failed, and on what noise that hung."""
 
 
 @dataclass(frozen=True)

@@ -43,6 +43,16 @@ def recorded_draw(warehouse: Warehouse, charge: Charge, *, needed: bool) -> Draw
     return None
 
 
+def refuse_failed(charge: Charge, draw: Draw | None) -> None:
+    """Refuse a draw that failed after noise was drawn for it: there is nothing to publish, and no second try."""
+    if draw is not None and draw.release.failure is not None:
+        raise DoorError(
+            f"the draw of {charge.release_id} failed ({draw.release.failure}) after its noise was drawn, so its charge "
+            "stays and nothing can be published of it: withdraw it, and say --again REASON for a new draw at a new "
+            "charge once the fault is mended"
+        )
+
+
 def refuse_changed_inputs(
     warehouse: Warehouse, open_engine: OpenEngine, mechanism: Mechanism, month: Month, draw: Draw
 ) -> None:

@@ -75,8 +75,9 @@ def stage(
         mechanism_version=charge.mechanism_version,
         draw_number=charge.draw_number,
         drawn_on=(charge.drawn_at or "")[:10],
-        parameters=charge.parameters,
+        parameters=mechanism.printed_parameters(charge.variant, charge.parameters, draw.release.words),
         guarantee=guarantee,
+        words=draw.release.words,
         tables=[
             ManifestTable(
                 layout,

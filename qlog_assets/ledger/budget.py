@@ -15,6 +15,7 @@ from functools import lru_cache
 from typing import Any, Literal
 
 from qlog_assets.errors import ParameterError
+from qlog_assets.privacy.bounds import at_least, at_most
 from qlog_assets.privacy.composition import pure_rho, zcdp_epsilon, zcdp_rho
 from qlog_assets.privacy.parameters import exact
 
@@ -136,9 +137,15 @@ def cost(name: str, value: Number) -> Fraction:
 
 
 def readable(value: Fraction) -> str:
-    """A number for a message: as a decimal where twelve digits hold it, otherwise rounded and marked as such."""
-    text = f"{float(value):.12g}"
-    return text if Fraction(text) == value else f"about {float(value):.6g}"
+    """A loss for a message: as a decimal where twelve digits hold it, otherwise six, rounded up."""
+    text = at_most(value, 12)
+    return text if Fraction(text) == value else at_most(value, 6)
+
+
+def readable_left(value: Fraction) -> str:
+    """What may still be spent, for a message: as a decimal where twelve digits hold it, otherwise six, rounded down."""
+    text = at_least(value, 12)
+    return text if Fraction(text) == value else at_least(value, 6)
 
 
 @lru_cache(maxsize=64)

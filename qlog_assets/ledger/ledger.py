@@ -19,7 +19,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from qlog_assets.ledger.budget import Accountant, Amount, Budget, Number, cost
+from qlog_assets.ledger.budget import Accountant, Amount, Budget, Number, cost, readable_left
 from qlog_assets.ledger.chain import Event, SaltedHead, broken_links, heads_missing
 from qlog_assets.ledger.rules import (
     BudgetError,
@@ -176,7 +176,7 @@ class Ledger:
             total = state.most(dataset)
             if not budget.holds(total):
                 raise BudgetError(
-                    f"the budget of {dataset} cannot be {in_words(budget, budget.limit)}: "
+                    f"the budget of {dataset} cannot be {in_words(budget, budget.limit, readable_left)}: "
                     f"{in_words(budget, budget.spent(total))} is spent or reserved"
                 )
             append("budget", dataset, {"budget": budget.as_json(), "was": old.as_json(), "reason": reason})

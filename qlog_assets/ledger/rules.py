@@ -6,14 +6,18 @@ Decisions on a folded state; they write nothing. Taking the lock, re-reading and
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
+from fractions import Fraction
 from typing import Any
 
-from qlog_assets.ledger.budget import Amount, Budget, readable
+from qlog_assets.ledger.budget import Amount, Budget, readable, readable_left
 from qlog_assets.ledger.state import NEXT_STATES, Charge, Dataset, Request, State, added_up, rules_after
 from qlog_assets.ledger.store import LedgerError
 from qlog_assets.ledger.windows import Span, is_stronger, window_words
 from qlog_assets.months import Month
 
+LAST_MONTH = Month("9999-12")
+"""The calendar ends here; nobody's log does."""
 SHOWN_RELEASES = 8
 """How many releases an over-budget error names; an error is one line."""
 
@@ -92,10 +96,10 @@ def over_budget(state: State, dataset: str, asked: Amount, span: Span) -> str:
     )
     names = ", ".join(f"{c.release_id} ({in_words(budget, c.amount)})" for c in spenders[:SHOWN_RELEASES])
     more = f" and {len(spenders) - SHOWN_RELEASES} more" if len(spenders) > SHOWN_RELEASES else ""
-    left = in_words(budget, budget.left(state.most(dataset, span)))
+    left = in_words(budget, budget.left(state.most(dataset, span)), readable_left)
     refusal = (
         f"over the budget of {dataset}: {in_words(budget, asked)} asked, {left} left of "
-        f"{in_words(budget, budget.limit)}; spent by {names + more if names else 'no release'}"
+        f"{in_words(budget, budget.limit, readable_left)}; spent by {names + more if names else 'no release'}"
     )
     if window is None:
         return refusal
@@ -108,9 +112,10 @@ def months_around(known: Dataset, span: Span) -> Span:
     """The months whose charges can count together with one of these: all of them where a rule is for ever."""
     widths = [rule.window for rule in known.rules if rule.clipped(span) is not None]
     if None in widths:
-        return Span(Month.numbered(0), Month("9999-12"))
+        return Span(Month.numbered(0), LAST_MONTH)
     width = max(each for each in widths if each is not None)
-    return Span(Month.numbered(max(0, span.first.number - width + 1)), Month.numbered(span.last.number + width - 1))
+    first, last = max(0, span.first.number - width + 1), min(span.last.number + width - 1, LAST_MONTH.number)
+    return Span(Month.numbered(first), Month.numbered(last))
 
 
 def first_fitting(state: State, dataset: str, asked: Amount, month: Month) -> Month | None:
@@ -118,7 +123,8 @@ def first_fitting(state: State, dataset: str, asked: Amount, month: Month) -> Mo
     known, last = state.datasets[dataset], state.last_month(dataset)
     # A whole window past everything charged, and past rules that end, nothing else changes any more.
     ends = [last.number if last else month.number, *(rule.before.number for rule in known.rules if rule.before)]
-    for number in range(month.number, max(month.number, *ends) + (known.window_months or 1) + 1):
+    until = min(max(month.number, *ends) + (known.window_months or 1), LAST_MONTH.number)
+    for number in range(month.number, until + 1):
         candidate = Month.numbered(number)
         if known.budget.holds(state.most(dataset, Span(candidate, candidate)) + asked):
             return candidate
@@ -148,10 +154,10 @@ def unit_change(state: State, known: Dataset, window: int | None, since: Month |
     return {"window_months": window, "was": old, "from": since}
 
 
-def in_words(budget: Budget, amount: Amount) -> str:
-    """The numbers that this budget's accountant adds up."""
-    first = f"epsilon {readable(amount.epsilon)}" if budget.accountant == "basic" else f"rho {readable(amount.rho)}"
-    return f"{first}, delta {readable(amount.delta)}"
+def in_words(budget: Budget, amount: Amount, text: Callable[[Fraction], str] = readable) -> str:
+    """The numbers that this budget's accountant adds up; `text` rounds what is spent up, what is left down."""
+    first = f"epsilon {text(amount.epsilon)}" if budget.accountant == "basic" else f"rho {text(amount.rho)}"
+    return f"{first}, delta {text(amount.delta)}"
 
 
 def dataset_of(state: State, name: str) -> Dataset:

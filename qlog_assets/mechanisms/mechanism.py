@@ -6,7 +6,7 @@ register. Nothing here charges, stores or publishes.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -16,7 +16,7 @@ from qlog_assets.attacks.case import Case
 from qlog_assets.errors import ParameterError
 from qlog_assets.pipeline.public_material import PUBLIC_LISTS, PublicLists
 from qlog_assets.pipeline.stage import Inputs, Stage
-from qlog_assets.privacy.guarantee import Guarantee
+from qlog_assets.privacy.guarantee import FIRST_WORDS, WORDS, Guarantee
 from qlog_assets.privacy.parameters import Parameters
 from qlog_assets.privacy.randomness import RandomSource
 from qlog_assets.report.account import Account, general_account
@@ -50,6 +50,15 @@ Draw = Callable[[Engine, Inputs, str, Any, RandomSource], Drawn]
 """From inputs, variant, parameters and random bits to every table of a release."""
 
 
+def refusal(attempt: Callable[[], None]) -> str | None:
+    """The words of the ParameterError that an attempt raises; None where it raises none."""
+    try:
+        attempt()
+    except ParameterError as error:
+        return str(error)
+    return None
+
+
 @dataclass(frozen=True)
 class Variant:
     """One way to run a mechanism: what it promises, and how it draws."""
@@ -59,6 +68,14 @@ class Variant:
     """None: known by its formula alone."""
     reads: tuple[str, ...] | None = None
     """What the draw reads, where that is not the mechanism's own stages: a paper may cap nobody."""
+    ignores: Callable[[Any], Collection[str]] = lambda parameters: ()
+    """The parameters that, at these values, neither the guarantee nor the draw reads: a manifest does not print them.
+    What is charged stays whole, so that a request which was made before such a rule is still the same request."""
+    refuses: Callable[[Any, Mapping[str, int]], str | None] = lambda parameters, list_rows: None
+    """Why a draw with these parameters and public lists of so many rows cannot be had; None where it can. Public
+    numbers alone: asked before anything is charged, so that no draw fails half-way for a reason known before."""
+    earlier_words: Callable[[Guarantee, Any, int], Guarantee] | None = None
+    """From today's guarantee to what a version of the public words before today's said. None: nothing has changed."""
 
 
 @dataclass(frozen=True)
@@ -168,15 +185,36 @@ class Mechanism:
         """The parameters in a section of the policy, as they stand there."""
         return self.parameters(**{name: getattr(section, name) for name in self.parameters.model_fields})
 
-    def guarantee(self, variant: str, parameters: Parameters) -> Guarantee:
-        """What a variant promises with these parameters: before anything is drawn or spent."""
+    def guarantee(self, variant: str, parameters: Parameters, words: int = WORDS) -> Guarantee:
+        """What a variant promises with these parameters: before anything is drawn or spent.
+
+        `words` is the version of the public words: a stored draw is told in those that it was made with.
+        """
         chosen = self.variant(variant)
         if not isinstance(parameters, self.parameters):
             raise ParameterError(f"{self.name} takes {self.parameters.__name__}, not {type(parameters).__name__}")
+        if not FIRST_WORDS <= words <= WORDS:
+            raise ParameterError(f"the public words have versions {FIRST_WORDS} to {WORDS}, not {words}")
         found = chosen.guarantee(parameters)
         if (found.mechanism, found.variant) != (self.name, variant):
             raise ParameterError(f"{self.name} {variant} states the guarantee of {found.mechanism} {found.variant}")
+        if words < WORDS and chosen.earlier_words is not None:
+            return chosen.earlier_words(found, parameters, words)
         return found
+
+    def refuse_unusable(self, variant: str, parameters: Parameters, list_rows: Mapping[str, int] | None = None) -> None:
+        """Refuse a request that this variant cannot keep or draw, in one line; `list_rows` are public lists' sizes."""
+        reason = self.variant(variant).refuses(parameters, list_rows or {})
+        if reason is not None:
+            raise ParameterError(f"{self.name} {variant}: {reason}")
+
+    def printed_parameters(self, variant: str, charged: Mapping[str, Any], words: int = WORDS) -> dict[str, Any]:
+        """Of the parameters that were charged for, those that the variant read: what a manifest of these words prints.
+
+        The first words printed them all.
+        """
+        unread = () if words == FIRST_WORDS else self.variant(variant).ignores(self.parameters(**charged))
+        return {name: value for name, value in charged.items() if name not in unread}
 
     def draw(self, engine: Engine, inputs: Inputs, variant: str, parameters: Parameters, source: RandomSource) -> Drawn:
         """Every table of one release, drawn by a variant."""

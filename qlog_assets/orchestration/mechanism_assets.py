@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 
 from qlog_assets.door.door import Door
 from qlog_assets.mechanisms.mechanism import Mechanism
-from qlog_assets.orchestration.metadata import OWNERS, receipt_metadata, seconds_since
+from qlog_assets.orchestration.metadata import OWNERS, receipt_metadata, seconds_since, warning_metadata
 from qlog_assets.orchestration.resources import PolicyResource, WarehouseResource, month_of
 from qlog_assets.orchestration.stage_assets import Definition, stage_assets
 from qlog_assets.pipeline.public_material import PUBLIC_LISTS
@@ -168,7 +168,7 @@ def simulation_asset(months: dg.PartitionsDefinition, mechanism: Mechanism) -> d
             )
         rows = {f"rows {name}": count for name, count in facts["rows"].items()}
         return dg.MaterializeResult(
-            metadata={"variant": variant, **rows, "seconds": seconds_since(started)},
+            metadata={"variant": variant, **rows, **warning_metadata(facts), "seconds": seconds_since(started)},
             data_version=dg.DataVersion(Path(facts["path"]).name),
         )
 

@@ -12,7 +12,8 @@ import dagster as dg
 from qlog_assets.checks.suites import CheckResult
 from qlog_assets.door.door import Receipt
 from qlog_assets.ledger import Ledger
-from qlog_assets.ledger.budget import readable
+from qlog_assets.ledger.budget import readable, readable_left
+from qlog_assets.mechanisms.register import mechanism
 from qlog_assets.storage.partition import Partition
 
 OWNERS = ["team:privacy-engineering"]
@@ -59,15 +60,16 @@ def receipt_metadata(receipt: Receipt, ledger: Ledger, started: float) -> dict[s
         "delta": readable(charge.delta),
         "unit": receipt.guarantee.unit,
         "relation": receipt.guarantee.relation,
-        "epsilon left": readable(left.epsilon),
-        "delta left": readable(left.delta),
+        "epsilon left": readable_left(left.epsilon),
+        "delta left": readable_left(left.delta),
         "guarantee": receipt.guarantee.sentence,
         "seconds": seconds_since(started),
     }
     if receipt.path is None:
         # Of a draw alone: publishing never charges, and saying so would read as if the release had been free.
         facts["charged by this run"] = receipt.charged
-    facts |= {f"parameter {name}": str(value) for name, value in charge.parameters.items()}
+    read = mechanism(charge.mechanism).printed_parameters(charge.variant, charge.parameters)
+    facts |= {f"parameter {name}": str(value) for name, value in read.items()}
     facts |= {
         f"threshold {name}": value for name, value in (receipt.thresholds or receipt.guarantee.thresholds).items()
     }
@@ -81,12 +83,18 @@ def study_metadata(facts: dict[str, Any], started: float) -> dict[str, Any]:
         "path": dg.MetadataValue.path(folder),
         **{f"rows {name}": len(rows) for name, rows in facts["tables"].items()},
         "text": dg.MetadataValue.md((folder / "study.md").read_text(encoding="utf-8").partition("\n![")[0]),
+        **warning_metadata(facts),
         "seconds": seconds_since(started),
     }
     for picture in sorted(folder.glob("*.png")):
         encoded = base64.b64encode(picture.read_bytes()).decode("ascii")
         metadata[picture.stem] = dg.MetadataValue.md(f"![{picture.stem}](data:image/png;base64,{encoded})")
     return metadata
+
+
+def warning_metadata(facts: dict[str, Any]) -> dict[str, Any]:
+    """What must be said of a study or simulation of a month that has no release yet."""
+    return {} if facts["warning"] is None else {"warning": facts["warning"]}
 
 
 def to_check_result(result: CheckResult) -> dg.AssetCheckResult:

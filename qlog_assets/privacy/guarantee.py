@@ -1,4 +1,8 @@
-"""The words and numbers a guarantee is made of. Types only: which mechanism promises what lives in its own module."""
+"""The words and numbers a guarantee is made of. Types only: which mechanism promises what lives in its own module.
+
+Sentences of a guarantee get into manifests, so each has a version: `WORDS` is today's, and what a draw of an earlier
+version says is in `earlier_words` and in the mechanisms' own modules of that name.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +12,23 @@ from fractions import Fraction
 from typing import Any
 
 from qlog_assets.errors import ParameterError
+from qlog_assets.privacy.bounds import at_most, exp_at_most
 from qlog_assets.privacy.composition import Noise, release_loss
+
+WORDS = 2
+"""The version of the public words. A draw stores the one it was made with and keeps it for ever."""
+FIRST_WORDS = 1
+"""The version of draws and manifests that name none."""
+
+RELEASE_ASSUMPTIONS = (
+    "one person is one user id; a person with g ids has (g·ε, g·e^((g-1)·ε)·δ)",
+    "computing power is bounded: nobody breaks AES-256, which makes the random bits, or SHA-256, which hides the "
+    "ledger's state in the manifest",
+    "the parameters were chosen from public information only, not by trying them on this log",
+    "whether and when a month is released is the operator's decision, made without looking at what any one user's "
+    "rows do to it; no check that one user's rows can fail stops a release",
+)
+"""What every published release rests on, whatever its mechanism."""
 
 USER = "user"
 ADD_REMOVE = "add-or-remove-one-user"
@@ -162,14 +182,16 @@ def counting_loss(counts: int, scale: Fraction, delta: Fraction = Fraction(0)) -
 
 
 def factor(loss: PrivacyLoss) -> str:
-    """e^ε in words, such as `a factor of 12.2 (e^2.5)`; beyond what a person can picture only the exponent."""
-    epsilon = float(loss.epsilon)
-    return f"a factor of {math.exp(epsilon):.3g} (e^{epsilon:.4g})" if epsilon < 20 else f"a factor of e^{epsilon:.4g}"
+    """e^ε in words, such as `a factor of 12.19 (e^2.5)`; beyond what a person can picture only the exponent."""
+    exponent = f"e^{at_most(loss.epsilon)}"
+    if loss.epsilon >= 20:
+        return f"a factor of {exponent}"
+    return f"a factor of {at_most(exp_at_most(loss.epsilon))} ({exponent})"
 
 
 def approximate_words(loss: PrivacyLoss) -> str:
     """An (ε, δ) guarantee as a sentence for somebody who does not read formulas."""
     return (
         f"Whether any one user is in the log changes the odds of any published result by at most {factor(loss)}, "
-        f"but for a probability of at most {float(loss.delta):.3g}."
+        f"but for a probability of at most {at_most(loss.delta)}."
     )

@@ -42,6 +42,11 @@ class RandomSource(abc.ABC):
         self._left = 0
         self._keys_used = 0
 
+    @property
+    def used(self) -> bool:
+        """Whether any bit of it was ever taken."""
+        return self._keys_used > 0
+
     @abc.abstractmethod
     def _key(self, number: int) -> bytes:
         """The key of the `number`-th stretch of the stream."""

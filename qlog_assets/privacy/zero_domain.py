@@ -18,7 +18,9 @@ from qlog_assets.privacy.noise_tables import CHUNK
 from qlog_assets.privacy.numbers import binomial, laplace_survival
 from qlog_assets.privacy.randomness import RandomSource
 
-LARGEST_DOMAIN = 10**12
+# Cells are numbered in 64 bits with a sign. That is every ordered pair of 2**31 items, more texts than one Arrow array
+# can hold: how many items were released depends on the noise, so no number of them that can be had may be refused.
+LARGEST_DOMAIN = 1 << 62
 # What a release may hold: 16 bytes a cell, so 3.2 GB. A domain that would print more needs a higher threshold.
 LARGEST_EXPECTED_CELLS = 200_000_000
 # Above this share of passing cells it is quicker to give every zero cell its noise than to choose some. The share

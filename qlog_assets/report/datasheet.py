@@ -3,10 +3,10 @@
 One self-contained page made of the manifest and the released tables, both public: no script, nothing fetched, the same
 bytes for the same release. The page and the sentences that hold for every release are in `datasheet.html.jinja`, its
 lists and grids in `datasheet_parts.html.jinja`; a mechanism's own sentences come with its account, pictures from
-`plots`. Here are the numbers of the page, and how a text is made safe to show.
+`plots`, numbers from `datasheet_numbers`. Here is what the page shows, and how a text is made safe to show.
 
 A release's manifest holds the checksum of its datasheet: a change of a single byte here or in the templates makes old
-releases impossible to make again.
+releases impossible to make again. What changes depends on `words`, the version of the public words (decision 11).
 """
 
 from __future__ import annotations
@@ -16,7 +16,6 @@ import math
 import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from decimal import Decimal
 from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -25,6 +24,8 @@ import pyarrow as pa
 from markupsafe import Markup
 
 from qlog_assets.report.account import Account, join_words
+from qlog_assets.report.datasheet_numbers import Numbers, numbers_of
+from qlog_assets.report.manifest import words_of
 from qlog_assets.report.plots import distribution
 from qlog_assets.report.tables import CSV_NOTE, PublishedFile, describe_file
 
@@ -38,8 +39,6 @@ MONTHS = (
     "January", "February", "March", "April", "May", "June",
     "July", "August", "September", "October", "November", "December",
 )  # fmt: skip
-# The largest ε whose exponential is taken; beyond it a float overflows.
-LARGEST_EXPONENT = 700
 
 Row = Sequence[str | list[str]]
 """The cells of a row: a text, or a list of texts."""
@@ -78,7 +77,8 @@ def render(
     manifest: Mapping[str, Any], tables: Mapping[str, pa.Table], told: Account, titles: Mapping[str, str]
 ) -> str:
     """The page as text. `titles` has the title of each table, in the order in which a reader meets them."""
-    guarantee = manifest["guarantee"]
+    guarantee, words = manifest["guarantee"], words_of(manifest)
+    numbers = numbers_of(words)
     names = reading_order(manifest, titles)
     return (
         _environment()
@@ -87,13 +87,19 @@ def render(
             manifest=manifest,
             about=manifest["about"],
             guarantee=guarantee,
+            words=words,
+            epsilon=numbers.loss(guarantee, "epsilon"),
+            delta=numbers.loss(guarantee, "delta"),
+            odds=None if guarantee["delta"] == 0 else numbers.odds(guarantee),
+            epsilon_per_year=numbers.loss(guarantee, "epsilon", 12),
+            doubled_epsilon=numbers.loss(guarantee, "epsilon", 2),
+            doubled_delta=numbers.doubled_delta(guarantee),
             told=told,
             month=month_name(manifest["month"]),
             table_names=join_words([_words(name) for name in names]),
-            sure=_percent(_largest_belief(guarantee["epsilon"])),
-            parts=_parts(guarantee),
-            doubled_delta=_doubled_delta(guarantee),
-            noise=_noise(manifest, told, names),
+            sure=numbers.belief(guarantee),
+            parts=_parts(guarantee, numbers),
+            noise=_noise(manifest, told, names, numbers),
             tables=[_shown(titles.get(name), name, manifest["tables"][name], tables[name]) for name in names],
             files=_files(manifest, names),
             parameters=_parameters(manifest),
@@ -109,18 +115,6 @@ def month_name(month: str) -> str:
     return f"{MONTHS[int(month[5:]) - 1]} {month[:4]}"
 
 
-def plain_number(value: float) -> str:
-    """A loss as people write it: 1, 0.05, 0.000001."""
-    if 0 < value < 1e-12:
-        return f"{value:.3g}"
-    return f"{Decimal(f'{value:.6g}').normalize():f}"
-
-
-def odds(value: float) -> str:
-    """A small probability as one in so many."""
-    return f"one in {round(1 / value):,}"
-
-
 # What the page shows ------------------------------------------------------------------------------------------------
 
 
@@ -130,34 +124,24 @@ def reading_order(manifest: Mapping[str, Any], titles: Mapping[str, str]) -> lis
     return sorted(manifest["tables"], key=lambda name: (known.index(name) if name in titles else len(known), name))
 
 
-def _largest_belief(epsilon: float) -> float:
-    """How sure, in percent, somebody can be who found both cases equally likely before."""
-    return 100 * math.exp(epsilon) / (1 + math.exp(epsilon)) if epsilon < LARGEST_EXPONENT else 100.0
-
-
-def _doubled_delta(guarantee: Mapping[str, Any]) -> float:
-    """δ for two identifiers: group privacy gives them (2ε, 2·e^ε·δ), specification 1.6."""
-    return min(1.0, 2 * math.exp(min(guarantee["epsilon"], LARGEST_EXPONENT)) * guarantee["delta"])
-
-
-def _parts(guarantee: Mapping[str, Any]) -> list[Row]:
+def _parts(guarantee: Mapping[str, Any], numbers: Numbers) -> list[Row]:
     """What each part of the release costs, and why."""
     return [
-        (_words(part["name"]), plain_number(part["epsilon"]), plain_number(part["delta"]), part["sentence"])
+        (_words(part["name"]), numbers.plain(part["epsilon"]), numbers.plain(part["delta"]), part["sentence"])
         for part in guarantee["parts"]
     ]
 
 
-def _noise(manifest: Mapping[str, Any], told: Account, names: Sequence[str]) -> list[Row]:
+def _noise(manifest: Mapping[str, Any], told: Account, names: Sequence[str], numbers: Numbers) -> list[Row]:
     """What the noise does to each table of counts."""
     thresholds = {name: manifest["tables"][name]["threshold"] for name in names}
     return [
         (
             _words(name),
-            f"±{_about(told.noise_scales[name] * math.log(2))}",
-            f"±{_about(told.noise_scales[name] * math.log(20))}",
+            f"±{numbers.within(told.noise_scales[name] * math.log(2))}",
+            f"±{numbers.within(told.noise_scales[name] * math.log(20))}",
             f"{thresholds[name]:,}",
-            _invented(told.expected_inventions.get(name, 0.0)),
+            numbers.invented(told.expected_inventions.get(name, 0.0)),
         )
         for name in names
         if name in told.noise_scales and thresholds[name] is not None
@@ -214,18 +198,6 @@ def _cell(value: Any) -> str | list[str]:
     return f"{value:,}" if isinstance(value, int) else str(value)
 
 
-def _invented(expected: float) -> str:
-    return "none" if expected == 0 else f"{expected:.1f}" if expected >= 0.05 else "below 0.1"
-
-
-def _about(value: float) -> str:
-    return f"{value:.1f}" if value < 10 else f"{round(value):,}"
-
-
-def _percent(value: float) -> str:
-    return f"{value:.0f} %" if value < 99 else f"{min(value, 99.999):.3f} %"
-
-
 # The templates ------------------------------------------------------------------------------------------------------
 
 
@@ -246,8 +218,6 @@ def _environment() -> Environment:
     environment.filters |= {
         "commas": lambda number: f"{number:,}",
         "foreign": _foreign,
-        "odds": odds,
-        "plain_number": plain_number,
         "prose": _prose,
     }
     return environment

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from qlog_assets.errors import QlogError
-from qlog_assets.privacy.guarantee import Guarantee
+from qlog_assets.privacy.guarantee import FIRST_WORDS, WORDS, Guarantee
 from qlog_assets.privacy.parameters import decimal_text
 from qlog_assets.report.tables import PublishedFile, TableLayout, describe_file
 from qlog_assets.storage.digests import canonical_json
@@ -74,11 +74,13 @@ def build_manifest(
     ledger_salted_head: str,
     about: Mapping[str, str | None] | None = None,
     software: Mapping[str, str] | None = None,
+    words: int = WORDS,
 ) -> dict[str, Any]:
     """The manifest of a release as JSON values, checked against the schema.
 
     `drawn_on` is a date out of the ledger, so that a release made again has the same manifest; `parameters` are JSON
-    values as `Parameters.as_public` gives them; `pools` are the public lists' provenance.
+    values as `Parameters.as_public` gives them; `pools` are the public lists' provenance; `words` is the version of
+    the public words, which the first one did not state.
     """
     known = set(_schema()["properties"]["pools"]["items"]["properties"])
     manifest = {
@@ -99,6 +101,7 @@ def build_manifest(
         "documents": [],
         "software": dict(software or software_versions()),
         "ledger": {"seq": ledger_seq, "salt": ledger_salt, "salted_head": ledger_salted_head},
+        **({} if words == FIRST_WORDS else {"words": words}),
     }
     return _parse(canonical_json(manifest), "the manifest")
 
@@ -122,6 +125,11 @@ def load_manifest(path: Path) -> dict[str, Any]:
     except (OSError, UnicodeDecodeError):
         raise ManifestError(f"{path}: cannot be read as text") from None
     return _parse(text, str(path))
+
+
+def words_of(manifest: Mapping[str, Any]) -> int:
+    """The version of the public words that a manifest is written in."""
+    return int(manifest.get("words", FIRST_WORDS))
 
 
 def verify_files(manifest: Mapping[str, Any], directory: Path) -> list[str]:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from fractions import Fraction
 
 from qlog_assets.errors import QlogError
+from qlog_assets.privacy.bounds import at_most
 from qlog_assets.privacy.guarantee import PrivacyLoss
 
 
@@ -18,11 +19,16 @@ def finite(found: PrivacyLoss | None) -> PrivacyLoss:
 
 def loss(found: PrivacyLoss | None) -> str:
     """(ε, δ) in print, or `none`."""
-    return "none" if found is None else f"({number(found.epsilon)}, {number(found.delta)})"
+    return "none" if found is None else f"({bound(found.epsilon)}, {bound(found.delta)})"
+
+
+def bound(value: Fraction | float, digits: int = 4) -> str:
+    """An upper bound, rounded up, without an exponent where that is readable."""
+    return at_most(value, digits).replace("e-0", "e-").replace("e+0", "e")
 
 
 def number(value: Fraction | float) -> str:
-    """Four significant digits, without an exponent where that is readable."""
+    """A number that bounds nothing, such as a scale: four significant digits."""
     return f"{float(value):.4g}".replace("e-0", "e-").replace("e+0", "e")
 
 

@@ -31,6 +31,16 @@ if TYPE_CHECKING:
 PARQUET = "FORMAT parquet, PARQUET_VERSION V2, COMPRESSION zstd, COMPRESSION_LEVEL 1, ROW_GROUP_SIZE 122880"
 
 
+MACHINE_ERRORS = (
+    OSError,
+    MemoryError,
+    duckdb.IOException,
+    duckdb.OutOfMemoryException,
+    duckdb.InterruptException,
+)
+"""A full disk, too little memory, an impatient user: what fails for want of something that is no fault of the work."""
+
+
 @contextlib.contextmanager
 def quoting_no_value(trouble: str, advice: str) -> Iterator[None]:
     """Say in one line that DuckDB cannot take what files hold: its own words may quote the value it stumbled over.
@@ -39,8 +49,8 @@ def quoting_no_value(trouble: str, advice: str) -> Iterator[None]:
     """
     try:
         yield
-    except (duckdb.IOException, duckdb.OutOfMemoryException, duckdb.InterruptException):
-        # A full disk, too little memory or an impatient user says nothing about the files.
+    except MACHINE_ERRORS:
+        # They say nothing about the files.
         raise
     except duckdb.Error as error:
         raise QlogError(f"{trouble} ({type(error).__name__}): {advice}") from None

@@ -28,6 +28,7 @@ from qlog_assets.storage.partition import Partition
 from qlog_assets.storage.private_files import seal
 from qlog_assets.storage.scratch import temporary_directory
 from qlog_assets.storage.warehouse import Warehouse
+from qlog_assets.studies.unreleased import unreleased_warning
 
 FACTS = "study.json"
 
@@ -54,6 +55,7 @@ def simulate(
     # What public lists decide is decided for a release; a paper is drawn with the parameters as they were set.
     as_released = drawn_by.variant(variant).reads is None
     chosen = policy.parameters(drawn_by) if as_released else drawn_by.plain_parameters(policy.section(name))
+    drawn_by.refuse_unusable(variant, chosen)
     guarantee = drawn_by.guarantee(variant, chosen)
     work = Work(warehouse, engine, month, policy.section(name), policy.lists, run_id=run_id, make_current=False)
     drawn = drawn_by.draw(engine, simulation_inputs(drawn_by, variant, work), variant, chosen, SeededRandom(seed))
@@ -66,6 +68,7 @@ def simulate(
         "rows": {table: rows.num_rows for table, rows in tables.items()},
         "parameters": chosen.as_public(),
         "charged": False,
+        "warning": unreleased_warning(warehouse, policy.dataset, month, name),
         **{key: guarantee.as_json()[key] for key in ("claimed", "proven", "gaps")},
     }
     return store_simulation(warehouse, f"{name}-{month}-{variant}-{seed}", run_id, facts, tables)

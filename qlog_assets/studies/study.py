@@ -24,6 +24,7 @@ from qlog_assets.storage.engine import Engine
 from qlog_assets.storage.private_files import seal, write_private
 from qlog_assets.storage.scratch import hold_lock, make_private
 from qlog_assets.storage.warehouse import Warehouse
+from qlog_assets.studies.unreleased import unreleased_warning
 from qlog_assets.version import VERSION
 
 Row = dict[str, Any]
@@ -101,6 +102,7 @@ def run_study(study: Study, work: StudyWork, progress: Progress = lambda done, o
             tables = _measure(study.steps(work), work, folder / STEPS, progress)
             _write_answer(study, work, folder, tables)
             facts |= {"finished": True, "tables": tables}
+        facts |= {"warning": _warning(study, work)}
         write_private(folder / FACTS, canonical_json(facts | {"answered_run": work.run_id}))
         seal(folder)
     return facts
@@ -143,6 +145,13 @@ def _describe(study: Study, work: StudyWork) -> dict[str, Any]:
         "parameters": section,
         "reads": dict(work.reads),
     }
+
+
+def _warning(study: Study, work: StudyWork) -> str | None:
+    """What is said of a month that was not released when this was asked. An answer that was kept is asked anew."""
+    if work.month is None:
+        return None
+    return unreleased_warning(work.warehouse, work.policy.dataset, work.month, study.mechanism)
 
 
 def _measure(steps: Sequence[Step], work: StudyWork, folder: Path, progress: Progress) -> Tables:

@@ -18,7 +18,7 @@ from qlog_assets.door.publication import differences_from_draw
 from qlog_assets.errors import QlogError
 from qlog_assets.ledger import Charge, Ledger, LedgerError, MissingLedgerError, SaltedHead
 from qlog_assets.mechanisms.register import mechanism, releasable_mechanism
-from qlog_assets.report.manifest import MANIFEST_NAME, load_manifest, verify_files
+from qlog_assets.report.manifest import MANIFEST_NAME, load_manifest, verify_files, words_of
 from qlog_assets.report.public_zone import (
     LATEST,
     list_entries,
@@ -153,7 +153,9 @@ class ReleaseAudit:
                 f"charged and {charge.state}, but not published: run the release again"
                 + (", or qlog ledger abandon" if charge.state == "reserved" else "")
             )
-            self._draw(charge, verdict)
+            draw = self._draw(charge, verdict)
+            if draw is not None and draw.release.failure is not None:
+                verdict.findings = ["its draw failed after noise was drawn, and its charge stays: withdraw it"]
         else:
             self._published(charge, verdict)
         return verdict
@@ -236,7 +238,7 @@ def audit_manifest(manifest: dict[str, Any], charge: Charge, ledger: Ledger, ver
         "variant": charge.variant,
         "draw_number": charge.draw_number,
         "drawn_on": (charge.drawn_at or "")[:10],
-        "parameters": dict(charge.parameters),
+        "parameters": printed_parameters(charge, words_of(manifest)),
     }
     for key, value in expected.items():
         if manifest[key] != value:
@@ -244,6 +246,14 @@ def audit_manifest(manifest: dict[str, Any], charge: Charge, ledger: Ledger, ver
     head = manifest["ledger"]
     if ledger.heads_missing([SaltedHead(head["seq"], head["salt"], head["salted_head"])]):
         verdict.findings.append("ledger: its history is not the one this release committed to: it was cut or rewritten")
+
+
+def printed_parameters(charge: Charge, words: int) -> dict[str, Any] | None:
+    """What a manifest prints of the parameters that were charged for; None where they are no parameters."""
+    try:
+        return mechanism(charge.mechanism).printed_parameters(charge.variant, charge.parameters, words)
+    except (QlogError, ValueError):
+        return None
 
 
 def audit_guarantee(charge: Charge, manifest: dict[str, Any] | None, verdict: ReleaseVerdict) -> None:

@@ -16,7 +16,6 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 from support.ledgers import DATASET, opened, published, request
 
 from qlog_assets.ledger import Amount, Budget, BudgetError, Ledger, LedgerError, LiveReleaseError, WithdrawnError
-from qlog_assets.ledger.budget import readable
 
 MONTHS = [f"2006-{number:02d}" for number in range(1, 5)]
 MEMORY = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
@@ -200,9 +199,3 @@ def test_the_accountant_changes_only_if_everything_spent_still_fits(tmp_path: Pa
 def test_a_stated_rho_above_that_of_its_epsilon_costs_no_more() -> None:
     assert Amount.of(Fraction(1), Fraction(0), Fraction(3)).rho == Fraction(1, 2)
     assert Amount.of(Fraction(1), Fraction(0), Fraction(1, 10)).rho == Fraction(1, 10)
-
-
-def test_a_number_that_a_message_rounds_is_marked() -> None:
-    assert readable(Fraction(1, 10)) == "0.1"
-    assert readable(Fraction(1, 10**6)) == "1e-06"
-    assert readable(Fraction(1, 3)) == "about 0.333333"

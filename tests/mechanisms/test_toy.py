@@ -11,6 +11,7 @@ import json
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import dagster as dg
 import pyarrow as pa
@@ -24,12 +25,17 @@ from support.toy import FILES, TOY, TRAILS, WALKS, collected_file
 from qlog_assets.api.operations import explain_guarantee
 from qlog_assets.door.inputs import DoorError
 from qlog_assets.errors import ParameterError
+from qlog_assets.mechanisms import register
+from qlog_assets.mechanisms.mechanism import Drawn, Mechanism
 from qlog_assets.mechanisms.register import adding, names
 from qlog_assets.mechanisms.safelog import guarantee as safelog
 from qlog_assets.mechanisms.safelog.parameters import SafelogParameters
+from qlog_assets.pipeline.stage import Inputs, Work
 from qlog_assets.policy import Policy
+from qlog_assets.privacy.randomness import RandomSource
 from qlog_assets.report.manifest import load_manifest
 from qlog_assets.report.tables import read_csv
+from qlog_assets.storage.engine import Engine
 from qlog_assets.verify.audit import audit_warehouse
 from tools import guarantees_page, policy_page
 
@@ -117,6 +123,68 @@ def test_a_paper_variant_of_the_toy_never_passes_the_door(museum: Path, monkeypa
     assert run_job(museum, "toy_release", monkeypatch).success
     with pytest.raises(DoorError, match="for studies alone"):
         door_at(museum).draw("toy", MARCH, variant="loud", again="as printed")
+
+
+def failing(error: Exception, *, after_noise: bool) -> Mechanism:
+    """The toy, whose draw raises before it took a random bit, or after it drew everything."""
+
+    def fail(engine: Engine, inputs: Inputs, variant: str, chosen: Any, source: RandomSource) -> Drawn:
+        if after_noise:
+            TOY.draw(engine, inputs, variant, chosen, source)
+        raise error
+
+    return replace(TOY, variants={"sound": replace(TOY.variants["sound"], draw=fail)})
+
+
+@pytest.fixture
+def ready(museum: Path) -> Path:
+    """The museum with its walks made, as the release's first step leaves them."""
+    warehouse, policy = warehouse_at(museum), Policy.load(museum / "policy.toml")
+    with Engine.open(warehouse) as engine:
+        WALKS.make(Work(warehouse, engine, MARCH, policy.section("toy"), policy.lists), {})
+    return museum
+
+
+def test_a_draw_that_fails_after_its_noise_is_kept_as_failed_and_never_drawn_again(
+    ready: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    broken = failing(ValueError("visitor 7 was here"), after_noise=True)
+    with monkeypatch.context() as patch:
+        patch.setitem(register._ADDED, "toy", broken)
+        with pytest.raises(DoorError, match=r"failed \(ValueError in test_toy.py, line \d+\)") as refused:
+            door_at(ready).draw("toy", MARCH)
+    assert "visitor" not in str(refused.value)
+    # The mended mechanism is not asked: the request has its draw, and its charge stays.
+    (charge,) = door_at(ready).ledger.charges()
+    assert charge.state == "drawn"
+    for ask in (door_at(ready).draw, door_at(ready).publish):
+        with pytest.raises(DoorError, match="after its noise was drawn, so its charge stays"):
+            ask("toy", MARCH)
+    with pytest.raises(DoorError, match="has a stored draw"):
+        door_at(ready).abandon(charge.release_id, "it failed")
+    assert "failed" in audit_warehouse(warehouse_at(ready)).releases[0].findings[0]
+    assert door_at(ready).withdraw(charge.release_id, "its draw failed").state == "withdrawn"
+    assert door_at(ready).draw("toy", MARCH, again="the fault is mended").charged is True
+    assert door_at(ready).publish("toy", MARCH).charge.draw_number == 2
+    report = audit_warehouse(warehouse_at(ready))
+    assert report.ok, report.all_findings
+
+
+@pytest.mark.parametrize(
+    ("error", "after_noise"),
+    [(ValueError("no bit was taken"), False), (OSError(28, "no space"), True), (MemoryError(), True)],
+)
+def test_a_failure_without_noise_or_of_the_machine_is_tried_again_at_no_new_charge(
+    ready: Path, monkeypatch: pytest.MonkeyPatch, error: Exception, after_noise: bool
+) -> None:
+    with monkeypatch.context() as patch:
+        patch.setitem(register._ADDED, "toy", failing(error, after_noise=after_noise))
+        with pytest.raises(type(error)):
+            door_at(ready).draw("toy", MARCH)
+    (charge,) = door_at(ready).ledger.charges()
+    assert charge.state == "reserved"
+    assert door_at(ready).draw("toy", MARCH).charged is False
+    assert door_at(ready).publish("toy", MARCH).charge.release_id == charge.release_id
 
 
 def test_policy_pages_and_guarantees_know_the_toy_while_it_is_there(museum: Path) -> None:

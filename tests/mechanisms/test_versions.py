@@ -27,12 +27,13 @@ PINS = {
     "zealous": (1, "553772214c1b93a2"),
 }
 
-# What these say is part of the request itself (parameters), of its price in words (the type of a guarantee), or is
-# never published (what only `paper` variants draw).
+# What these say is part of the request itself (parameters), of its price in words (the type of a guarantee, numbers in
+# print), or is never published (what only `paper` variants draw).
 NOT_THE_LAW = (
     "paper.py",
     "parameters.py",
     "privacy/guarantee.py",
+    "privacy/bounds.py",
     "paper_selection.py",
     "paper_noise.py",
     "korolova.py",

@@ -18,9 +18,10 @@ from support.releases import ROWS, Release, write_release
 from qlog_assets.mechanisms.register import guarantee, mechanism, names
 from qlog_assets.mechanisms.zealous.parameters import ZealousParameters
 from qlog_assets.report.account import Account, general_account, survival
-from qlog_assets.report.datasheet import DATASHEET_NAME, month_name, odds, plain_number, reading_order
+from qlog_assets.report.datasheet import DATASHEET_NAME, month_name, reading_order
 from qlog_assets.report.datasheet import render as render_page
 from qlog_assets.report.datasheet import write_datasheet as write_page
+from qlog_assets.report.datasheet_numbers import numbers_of
 from qlog_assets.report.manifest import load_manifest, verify_files, write_manifest
 from qlog_assets.report.plots import distribution
 from qlog_assets.report.tables import Column, PublishedFile, TableLayout, in_public_order
@@ -219,12 +220,30 @@ def test_every_row_is_in_the_picture(values: list[int]) -> None:
     assert len(bars) <= 8
 
 
-def test_numbers_read_as_people_write_them() -> None:
-    assert [plain_number(value) for value in (0, 1.0, 2.5, 1e-6, 5e-7, 24.0, 1.4777e-5)] == [
+@pytest.mark.parametrize("words", [1, 2])
+def test_numbers_read_as_people_write_them(words: int) -> None:
+    numbers = numbers_of(words)
+    assert [numbers.plain(value) for value in (0, 1.0, 2.5, 1e-6, 5e-7, 24.0, 1.4777e-5)] == [
         "0", "1", "2.5", "0.000001", "0.0000005", "24", "0.000014777",
     ]  # fmt: skip
-    assert odds(1e-6) == "one in 1,000,000"
+    assert numbers.odds({"delta": 1e-6}) == "one in 1,000,000"
     assert month_name("2006-12") == "December 2006"
+
+
+def test_what_bounds_a_loss_is_rounded_up_and_what_it_is_one_in_down() -> None:
+    first, second = numbers_of(1), numbers_of(2)
+    loss = {"epsilon": 2.30258512, "epsilon_exact": "2.30258512", "delta": 1.0049e-6, "delta_exact": None}
+    assert [each.loss(loss, "epsilon") for each in (first, second)] == ["2.30259", "2.30259"]
+    assert second.plain(1.00000049) == "1.00001" and first.plain(1.00000049) == "1"
+    assert [each.odds(loss) for each in (first, second)] == ["one in 995,124", "one in 995,123"]
+    assert [each.belief({"epsilon": 0.1}) for each in (first, second)] == ["52 %", "52.5 %"]
+    assert [each.belief({"epsilon": 2}) for each in (first, second)] == ["88 %", "88.1 %"]
+    assert [each.belief({"epsilon": 30}) for each in (first, second)] == ["99.999 %", "100 %"]
+    assert second.doubled_delta({"epsilon": 1000, "delta": 1e-9}) == "1"
+    assert [each.within(1.01) for each in (first, second)] == ["1.0", "1.1"]
+    assert [each.invented(0.44) for each in (first, second)] == ["0.4", "0.5"]
+    # Exact where a double is not: twelve times one tenth is 1.2, not a little more.
+    assert second.loss({"epsilon": 0.1, "epsilon_exact": "0.1"}, "epsilon", 12) == "1.2"
 
 
 @pytest.mark.browser

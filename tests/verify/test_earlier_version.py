@@ -1,7 +1,8 @@
-"""A warehouse of version 0.1.0 opens: its releases audit green, are served, and come out of their draws byte for byte.
+"""Warehouses of earlier versions open: their releases audit green, are served, and come out of their draws unchanged.
 
 `tests/data/warehouse-0.1.0.tar.xz` was made by that version from the small log of `support.instances`: two releases of
 March, one of April that was withdrawn, partitions, ledger, and Dagster's history with the dagster.yaml of that time.
+`tests/data/warehouse-0.2.0.tar.xz` likewise, without the history: Safelog with and without δ, ZEALOUS by both variants.
 """
 
 from __future__ import annotations
@@ -20,14 +21,29 @@ from qlog_assets.verify.audit import audit_warehouse
 
 pytestmark = pytest.mark.slow
 
-ARCHIVE = Path(__file__).parents[1] / "data" / "warehouse-0.1.0.tar.xz"
+DATA = Path(__file__).parents[1] / "data"
+ARCHIVE, SECOND_ARCHIVE = DATA / "warehouse-0.1.0.tar.xz", DATA / "warehouse-0.2.0.tar.xz"
 ZEALOUS = ("--set", "zealous.epsilon=20", "--set", "zealous.delta=0.01")
 REQUESTS = {"safelog": (), "zealous": ZEALOUS}
+SOUND = ("--set", "zealous.variant=sound", "--set", "zealous.items_per_user=2", "--set", "zealous.min_users=2")
+SECOND_REQUESTS = {
+    ("safelog", "2006-03"): (),
+    ("zealous", "2006-03"): ZEALOUS,
+    ("safelog", "2006-04"): ("--set", "safelog.delta=0"),
+    ("zealous", "2006-04"): (*ZEALOUS, *SOUND),
+}
 
 
 @pytest.fixture
 def earlier(tmp_path: Path) -> Path:
     with tarfile.open(ARCHIVE) as archive:
+        archive.extractall(tmp_path, filter="data")
+    return tmp_path / "qlog"
+
+
+@pytest.fixture
+def second(tmp_path: Path) -> Path:
+    with tarfile.open(SECOND_ARCHIVE) as archive:
         archive.extractall(tmp_path, filter="data")
     return tmp_path / "qlog"
 
@@ -88,3 +104,21 @@ def test_its_months_can_be_forgotten(earlier: Path) -> None:
     assert answer["months"] == ["2006-03"]
     assert not (earlier / "private" / "capped_log" / "2006-03").exists()
     assert audit_warehouse(warehouse_at(earlier)).ok
+
+
+def test_releases_of_the_second_version_audit_green(second: Path) -> None:
+    report = audit_warehouse(warehouse_at(second))
+    assert report.ok, report.all_findings
+    assert len(report.releases) == len(SECOND_REQUESTS)
+
+
+@pytest.mark.parametrize(("mechanism", "month"), SECOND_REQUESTS)
+def test_a_draw_of_the_second_version_is_published_again_byte_for_byte_and_not_charged(
+    second: Path, mechanism: str, month: str
+) -> None:
+    before = public_files(second)
+    (release,) = (second / "released" / mechanism / month).glob(f"{mechanism}-*")
+    shutil.rmtree(release)
+    answer = qlog(second, "release", mechanism, "--month", month, *SECOND_REQUESTS[mechanism, month], "--json").json
+    assert answer["charged"] is False
+    assert public_files(second) == before

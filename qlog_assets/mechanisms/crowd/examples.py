@@ -12,14 +12,14 @@ from qlog_assets.mechanisms.crowd.guarantee import (
 )
 from qlog_assets.mechanisms.crowd.parameters import CrowdParameters
 from qlog_assets.privacy.parameters import AOL_USERS
-from qlog_assets.report.markdown import table
+from qlog_assets.report.markdown import bound, table
 
 
 def examples() -> str:
     """How many artifacts each threshold allows."""
     epsilon, delta = math.log(10), 1 / (AOL_USERS + 1)
     least = [
-        (str(d), f"{artifact_threshold(d, epsilon, delta):.2f}", f"{user_threshold(d, epsilon, delta):.2f}")
+        (str(d), bound(artifact_threshold(d, epsilon, delta)), bound(user_threshold(d, epsilon, delta)))
         for d in (1, 2, 3, 5, 10, 20)
     ]
     allowed = []

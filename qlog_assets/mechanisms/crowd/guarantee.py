@@ -13,8 +13,17 @@ import math
 from fractions import Fraction
 
 from qlog_assets.mechanisms.crowd.parameters import CrowdParameters
+from qlog_assets.privacy.bounds import at_most
 from qlog_assets.privacy.composition import Noise
-from qlog_assets.privacy.guarantee import Guarantee, Part, PrivacyLoss, add_losses, approximate_words, counting_loss
+from qlog_assets.privacy.guarantee import (
+    RELEASE_ASSUMPTIONS,
+    Guarantee,
+    Part,
+    PrivacyLoss,
+    add_losses,
+    approximate_words,
+    counting_loss,
+)
 from qlog_assets.privacy.histogram import stability_threshold
 from qlog_assets.privacy.korolova import log_selection_ratio, selection_delta
 
@@ -146,9 +155,9 @@ def differential_policy(parameters: CrowdParameters, variant: str, *, count_user
         sentence=(
             f"At k = {parameters.threshold} nothing can be released at the stated δ."
             if claimed is None
-            else f"The paper says e^{float(claimed.epsilon):.3g} with d = {artifacts}; its own theorem gives "
-            f"e^{figures['epsilon_with_counts']:.3g} once counts are printed, and the exact counts printed beside them "
-            "leave nothing finite."
+            else f"The paper says e^{at_most(claimed.epsilon)} with d = {artifacts}; its own theorem gives "
+            f"e^{at_most(figures['epsilon_with_counts'])} once counts are printed, and the exact counts printed beside "
+            "them leave nothing finite."
         ),
         formula=("k_u = 1 - d·ln(2δ/d)/ε" if count_users else "k_a = d·(1 - ln(2δ/d)/ε)")
         + ";  b = d/ε;  claimed ε, by its theorem d·ln α + d/b_a",
@@ -170,14 +179,16 @@ def sound(parameters: CrowdParameters) -> Guarantee:
         claimed=total,
         proven=total,
         parts=tuple(
-            Part(job, loss, loss, f"At most {artifacts} distinct artifacts a user: d/b.") for job in parameters.jobs
+            Part(job, loss, loss, f"At most {artifacts} distinct artifacts per user: d/b.") for job in parameters.jobs
         ),
         assumptions=(
             "towards analysts: the server that decrypts sees true counts of what t_c users hold",
-            "at most d distinct artifacts a user and job are accepted, enforced without linking them (one-time tokens)",
+            "at most d distinct artifacts per user and job are accepted, enforced without linking them (one-time "
+            "tokens)",
             "artifacts are normalised before they are counted, raw spellings are never printed, nothing below the "
             "threshold is printed",
             "noise is exact two-sided geometric from a secure source, drawn once; the printed count is the tested one",
+            *RELEASE_ASSUMPTIONS,
         ),
         gaps=(),
         paper=PAPER,

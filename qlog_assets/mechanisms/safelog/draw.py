@@ -2,6 +2,10 @@
 
 The door calls `draw`. What one user can change here: at most queries_per_user query counts, clicks_per_user pair
 counts and queries_per_user - 1 transition counts, each by one.
+
+Nothing that the noise decides makes a draw fail: however many queries are released, their pairs have numbers
+(`zero_domain.LARGEST_DOMAIN`), and thresholds rise with the number of pairs (`noise.usable_threshold`). What the
+parameters and the size of the pool decide was asked before (`noise.check_draw`); decision 12 lists the rest.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from qlog_assets.mechanisms.safelog import guarantee
 from qlog_assets.mechanisms.safelog.parameters import SafelogParameters
-from qlog_assets.report.markdown import finite, loss, number, table
+from qlog_assets.report.markdown import bound, finite, loss, table
 
 
 def examples() -> str:
@@ -17,8 +17,8 @@ def examples() -> str:
         sound = guarantee.sound(SafelogParameters(transition_scale=None, **setting))
         complete = guarantee.sound(SafelogParameters(transition_scale=10, **setting))
         tight = claim.figures["epsilon_with_tight_alpha"]
-        row = [str(limit), f"{printed:.2f}", f"{finite(claim.claimed).epsilon:.2f}", f"{tight:.2f}"]
-        row += [number(finite(release.proven).epsilon) for release in (sound, complete)]
+        row = [str(limit), f"{printed:.2f}", bound(finite(claim.claimed).epsilon, 5), bound(tight, 5)]
+        row += [bound(finite(release.proven).epsilon) for release in (sound, complete)]
         rows.append([*row, loss(complete.accounted())])
     heads = ("q_f = c_f", "printed ε", "Theorem 1", "with tight α", "sound", "and transitions", "accounted (ε, δ)")
     turning = guarantee.paper(SafelogParameters(threshold=100)).figures["turning_point_scale"]

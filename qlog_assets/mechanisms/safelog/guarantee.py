@@ -13,8 +13,10 @@ from __future__ import annotations
 from fractions import Fraction
 
 from qlog_assets.mechanisms.safelog.parameters import SafelogParameters
+from qlog_assets.privacy.bounds import at_most
 from qlog_assets.privacy.composition import Noise
 from qlog_assets.privacy.guarantee import (
+    RELEASE_ASSUMPTIONS,
     Guarantee,
     Part,
     PrivacyLoss,
@@ -84,7 +86,7 @@ def paper(parameters: SafelogParameters) -> Guarantee:
         paper=PAPER,
         sentence=(
             f"The paper says that nobody's presence changes the odds of any output by more than a factor "
-            f"e^{float(claimed.epsilon):.2f}; as printed, the algorithm keeps no such promise for any finite number."
+            f"e^{at_most(claimed.epsilon)}; as printed, the algorithm keeps no such promise for any finite number."
         ),
         formula=PAPER_FORMULA,
         label="pure differential privacy (claimed)",
@@ -106,7 +108,7 @@ def sound(parameters: SafelogParameters) -> Guarantee:
     losses = [counting_loss(parameters.queries_per_user, parameters.selection_scale, parameters.selection_delta)]
     names, thresholds = ["queries"], {"queries_in_pool": parameters.threshold}
     sentences = [
-        "Distinct queries a user: q_f/b."
+        "Distinct queries per user: q_f/b."
         + (" Only pool queries can appear." if pure else " δ_q pays for queries outside the pool.")
     ]
     if not pure:
@@ -117,7 +119,7 @@ def sound(parameters: SafelogParameters) -> Guarantee:
         noise.append(Noise(parameters.clicks_per_user, parameters.click_scale))
         losses.append(counting_loss(parameters.clicks_per_user, parameters.click_scale, parameters.click_delta))
         sentences.append(
-            "Distinct (query, url) pairs a user: c_f/b_c."
+            "Distinct (query, url) pairs per user: c_f/b_c."
             + (" Urls from a public list only." if listed else " δ_c pays for pairs that only the user holds.")
         )
         if not listed:
@@ -129,7 +131,7 @@ def sound(parameters: SafelogParameters) -> Guarantee:
         names.append("transitions")
         noise.append(Noise(parameters.transitions_per_user, parameters.transition_scale))
         losses.append(counting_loss(parameters.transitions_per_user, parameters.transition_scale))
-        sentences.append("Distinct transitions a user over all pairs of released queries: (q_f - 1)/b_t.")
+        sentences.append("Distinct transitions per user over all pairs of released queries: (q_f - 1)/b_t.")
     total = add_losses(losses)
     return Guarantee(
         mechanism="safelog",
@@ -144,8 +146,7 @@ def sound(parameters: SafelogParameters) -> Guarantee:
             "caps, tie-breaks, sessions and normalisation read one user's records only",
             "items are distinct within a user, so one user moves a count by at most 1",
             "noise is exact two-sided geometric from a secure source, drawn once; the printed count is the tested one",
-            "one person is one user id; a person with g ids has (g·ε, g·e^((g-1)·ε)·δ)",
-            "that there is a release at all is not protected: a month whose files fail their checks has none",
+            *RELEASE_ASSUMPTIONS,
         ),
         gaps=(),
         paper=PAPER,

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from functools import partial
 
 from qlog_assets.attacks.case import Case
 from qlog_assets.errors import ParameterError
-from qlog_assets.mechanisms.mechanism import Mechanism, Variant
+from qlog_assets.mechanisms.mechanism import Mechanism, Variant, refusal
 from qlog_assets.mechanisms.safelog import guarantee
 from qlog_assets.mechanisms.safelog.account import account
 from qlog_assets.mechanisms.safelog.draw import draw, draw_paper
+from qlog_assets.mechanisms.safelog.earlier_words import sound_in_earlier_words
+from qlog_assets.mechanisms.safelog.noise import check_draw
 from qlog_assets.mechanisms.safelog.parameters import SafelogParameters
 from qlog_assets.mechanisms.safelog.stages import STAGES
 from qlog_assets.mechanisms.safelog.tables import TABLES
@@ -24,6 +27,22 @@ def resolve(chosen: SafelogParameters, lists: PublicLists) -> SafelogParameters:
         raise ParameterError("click_support: public_list needs the policy's url_list")
     # Without a list and without delta no clicked pair can appear, so nothing may be charged for any.
     return chosen.with_changes(click_scale=None) if chosen.delta == 0 else chosen
+
+
+def ignores(chosen: SafelogParameters) -> set[str]:
+    """What says nothing where a table is not released, or takes no share of δ."""
+    unread = set()
+    if chosen.click_scale is None:
+        unread |= {"clicks_per_user", "click_threshold", "click_support"}
+    if chosen.click_delta == 0:
+        unread.add("delta_share_clicks")
+    if chosen.transition_scale is None:
+        unread.add("transition_threshold")
+    return unread
+
+
+def refuses(chosen: SafelogParameters, list_rows: Mapping[str, int]) -> str | None:
+    return refusal(partial(check_draw, list_rows.get("pool", 0), chosen))
 
 
 def attacks() -> Sequence[Case]:
@@ -45,7 +64,7 @@ MECHANISM = Mechanism(
     version=1,
     parameters=SafelogParameters,
     variants={
-        "sound": Variant(guarantee.sound, draw),
+        "sound": Variant(guarantee.sound, draw, ignores=ignores, refuses=refuses, earlier_words=sound_in_earlier_words),
         "paper": Variant(guarantee.paper, draw_paper, reads=("cleaned_log", "pool")),
     },
     stages=STAGES,

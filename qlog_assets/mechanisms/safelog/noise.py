@@ -17,7 +17,9 @@ from fractions import Fraction
 
 import numpy as np
 
+from qlog_assets.errors import ParameterError
 from qlog_assets.mechanisms.safelog.parameters import SafelogParameters
+from qlog_assets.privacy.bounds import at_most
 from qlog_assets.privacy.histogram import (
     Released,
     hybrid_histogram,
@@ -25,11 +27,15 @@ from qlog_assets.privacy.histogram import (
     stability_histogram,
     stability_threshold,
 )
+from qlog_assets.privacy.noise import checked_scale
+from qlog_assets.privacy.numbers import laplace_survival
 from qlog_assets.privacy.randomness import RandomSource
 from qlog_assets.privacy.zero_domain import draw_zero_cells
 
 MOST_FAKES = 1_000_000
-"""How many untouched cells a table may be expected to release."""
+"""How many untouched cells of clicks or transitions a release may be expected to have."""
+MOST_POOL_FAKES = 20_000_000
+"""The same of queries: their texts must fit the two gigabytes of one Arrow array."""
 
 
 @dataclass(frozen=True)
@@ -146,6 +152,24 @@ def effective_transition_threshold(queries: int, parameters: SafelogParameters) 
     if parameters.transition_scale is None:
         return 1
     return usable_threshold(parameters.transition_threshold, queries * (queries - 1), parameters.transition_scale)
+
+
+def check_draw(pool: int, parameters: SafelogParameters) -> None:
+    """Raise for what `draw` could not do with these parameters and a pool of so many queries. Public numbers alone.
+
+    Asked before anything is charged, so that nothing of this is found out in the middle of a draw. The tables after
+    the queries raise their own thresholds where they would have too many fakes (`usable_threshold`).
+    """
+    expected = pool * laplace_survival(parameters.selection_scale, parameters.threshold, 64)[1]
+    if expected > MOST_POOL_FAKES:
+        raise ParameterError(
+            f"up to {at_most(expected, 3)} of the pool's {pool:,} queries would pass threshold = "
+            f"{parameters.threshold} although nobody typed them, and no more than {MOST_POOL_FAKES:,} may: raise the "
+            "threshold"
+        )
+    for scale in (parameters.selection_scale, parameters.click_scale, parameters.transition_scale):
+        if scale is not None:
+            checked_scale(scale)
 
 
 def _draw_public(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from qlog_assets.mechanisms.sanitized.guarantee import largest_output, user_budget
-from qlog_assets.report.markdown import number, table
+from qlog_assets.report.markdown import bound, number, table
 
 
 def examples() -> str:
@@ -14,8 +14,8 @@ def examples() -> str:
         (
             number(ratio),
             number(delta),
-            number(user_budget(math.log(ratio), delta)),
-            number(largest_output(1980, math.log(ratio), delta)),
+            bound(user_budget(math.log(ratio), delta)),
+            bound(largest_output(1980, math.log(ratio), delta)),
             f"{size:,}",
         )
         for ratio, delta, size in (

@@ -13,7 +13,15 @@ from fractions import Fraction
 
 from qlog_assets.mechanisms.sanitized.parameters import SanitizedParameters
 from qlog_assets.privacy.composition import Noise
-from qlog_assets.privacy.guarantee import Guarantee, Part, PrivacyLoss, add_losses, approximate_words, counting_loss
+from qlog_assets.privacy.guarantee import (
+    RELEASE_ASSUMPTIONS,
+    Guarantee,
+    Part,
+    PrivacyLoss,
+    add_losses,
+    approximate_words,
+    counting_loss,
+)
 from qlog_assets.privacy.histogram import stability_threshold
 
 PAPER = (
@@ -85,7 +93,7 @@ def paper(parameters: SanitizedParameters) -> Guarantee:
 def synth(parameters: SanitizedParameters) -> Guarantee:
     """The synthetic log: pairs by stability histogram, activity and, if asked, associations; users are made up."""
     pairs, scale = parameters.pairs_per_user, parameters.pair_scale
-    tables = [("pairs", Noise(pairs, scale), parameters.pair_delta, "Distinct (query, url) pairs a user: m/b.")]
+    tables = [("pairs", Noise(pairs, scale), parameters.pair_delta, "Distinct (query, url) pairs per user: m/b.")]
     tables.append(("activity", Noise(1, parameters.activity_scale), Fraction(0), "A user is one count of 1..m: 1/b."))
     thresholds = {"pairs": stability_threshold(pairs, scale, parameters.pair_delta)}
     if parameters.association_scale is not None:
@@ -108,6 +116,7 @@ def synth(parameters: SanitizedParameters) -> Guarantee:
             "a user's pairs are a set, cut to m by a rule that reads that user's records only",
             "noise is exact two-sided geometric from a secure source, drawn once",
             "optimising and sampling read the noisy histograms only",
+            *RELEASE_ASSUMPTIONS,
         ),
         gaps=(),
         paper=PAPER,

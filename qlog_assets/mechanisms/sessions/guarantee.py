@@ -11,8 +11,10 @@ from __future__ import annotations
 from fractions import Fraction
 
 from qlog_assets.mechanisms.sessions.parameters import SessionParameters
+from qlog_assets.privacy.bounds import at_most
 from qlog_assets.privacy.composition import Noise
 from qlog_assets.privacy.guarantee import (
+    RELEASE_ASSUMPTIONS,
     Guarantee,
     Part,
     PrivacyLoss,
@@ -79,8 +81,8 @@ def paper(parameters: SessionParameters) -> Guarantee:
             "With thresholds this low a user's own items are printed almost surely: nothing is promised."
             if proven is None
             else f"Any one user's presence changes the odds of what is published by at most {factor(total)}, but for a "
-            f"probability of {float(total.delta):.3g}; the paper prints e^{float(claimed.epsilon):.4g} and "
-            f"{float(claimed.delta):.3g}."
+            f"probability of at most {at_most(total.delta)}; the paper prints e^{at_most(claimed.epsilon)} and "
+            f"{at_most(claimed.delta)}."
         ),
         formula=(
             "ε = Δ·(ln α + 1/b);  δ = ½·Δ·e^((Δ-K)/b);  α = max{e^(1/b), 1 + 1/(2e^((K-1)/b) - 1)};  "
@@ -105,14 +107,14 @@ def sound(parameters: SessionParameters) -> Guarantee:
     losses = [counting_loss(items, parameters.session_scale, parameters.session_delta)]
     least = stability_threshold(items, parameters.session_scale, parameters.session_delta)
     thresholds = {"sessions": max(parameters.threshold, least)}
-    parts = [Part("sessions", losses[0], losses[0], f"At most {items} distinct {parameters.items} a user: Δ/b.")]
+    parts = [Part("sessions", losses[0], losses[0], f"At most {items} distinct {parameters.items} per user: Δ/b.")]
     if parameters.click_scale is not None:
         clicks = parameters.clicks_per_user
         noise.append(Noise(clicks, parameters.click_scale))
         losses.append(counting_loss(clicks, parameters.click_scale, parameters.click_delta))
         least = stability_threshold(clicks, parameters.click_scale, parameters.click_delta)
         thresholds["clicks"] = max(parameters.threshold, least)
-        parts.append(Part("clicks", losses[1], losses[1], "Distinct (query, url) pairs a user: l/b_c."))
+        parts.append(Part("clicks", losses[1], losses[1], "Distinct (query, url) pairs per user: l/b_c."))
     total = add_losses(losses)
     return Guarantee(
         mechanism="sessions",
@@ -122,8 +124,9 @@ def sound(parameters: SessionParameters) -> Guarantee:
         parts=tuple(parts),
         assumptions=(
             "sessions are split, chosen by time and trimmed by rules that read one user's records only",
-            "a user's items are a set: each subsequence and each pair counts once a user",
+            "a user's items are a set: each subsequence and each pair counts once per user",
             "noise is exact two-sided geometric from a secure source, drawn once; the printed count is the tested one",
+            *RELEASE_ASSUMPTIONS,
         ),
         gaps=(),
         paper=PAPER,

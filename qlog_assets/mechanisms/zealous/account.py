@@ -11,7 +11,7 @@ from qlog_assets.report.account import Account, counted, join_words, suppression
 
 def account(manifest: Mapping[str, Any]) -> Account:
     parameters, tables = manifest["parameters"], manifest["tables"]
-    items, method = int(parameters["items_per_user"]), str(parameters["method"])
+    items, method = int(parameters["items_per_user"]), parameters.get("method")
     in_two_steps = manifest["variant"] == "modern" and method in ("weighted_gaussian", "sips")
     if in_two_steps:
         rounds = "three rounds" if method == "sips" else "one round"

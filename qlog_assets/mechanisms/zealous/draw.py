@@ -1,6 +1,7 @@
 """How ZEALOUS draws: each kind's chosen items counted by SQL, noise from `noise.py`, texts put back.
 
-What one user can change here: at most items_per_user counts of each kind, each by one.
+What one user can change here: at most items_per_user counts of each kind, each by one. Nothing that the noise decides
+makes a draw fail, and what the parameters decide was asked before (`noise.check_draw`); decision 12 lists the rest.
 """
 
 from __future__ import annotations

@@ -16,9 +16,11 @@ import math
 from fractions import Fraction
 
 from qlog_assets.mechanisms.zealous.parameters import ZealousParameters
+from qlog_assets.privacy.bounds import at_least, at_most
 from qlog_assets.privacy.composition import Noise, zcdp_epsilon
 from qlog_assets.privacy.gaussian import GaussianBudget, gaussian_budget
 from qlog_assets.privacy.guarantee import (
+    RELEASE_ASSUMPTIONS,
     REPLACE,
     Guarantee,
     Part,
@@ -69,7 +71,9 @@ def paper(parameters: ZealousParameters) -> Guarantee:
         "continuous Laplace noise on doubles reveals the count in its low-order bits",
     ]
     if not kept:
-        gaps.insert(0, f"τ′ = {noisy:.4g} is below the {least:.4g} that the theorem needs: nothing is proven")
+        gaps.insert(
+            0, f"τ′ = {at_least(noisy)} is below the {at_most(least)} that the theorem needs: nothing is proven"
+        )
     return Guarantee(
         mechanism="zealous",
         variant="paper",
@@ -83,7 +87,7 @@ def paper(parameters: ZealousParameters) -> Guarantee:
         paper=PAPER,
         sentence=(
             f"Replacing one user by another changes the odds of what is printed by at most {factor(total)}, but for a "
-            f"probability of at most {float(total.delta):.3g}."
+            f"probability of at most {at_most(total.delta)}."
             if total is not None
             else "The thresholds are below what the theorem needs, so nothing is promised."
         ),
@@ -109,7 +113,7 @@ def sound(parameters: ZealousParameters) -> Guarantee:
             Part(kind, loss, loss, f"A stability histogram of {kind}: an equal share of ε and δ.")
             for kind in parameters.kinds
         ),
-        assumptions=(*COMMON_ASSUMPTIONS, NOISE_ASSUMPTION),
+        assumptions=(*COMMON_ASSUMPTIONS, NOISE_ASSUMPTION, *RELEASE_ASSUMPTIONS),
         gaps=(),
         paper=PAPER,
         sentence=approximate_words(total),
@@ -133,7 +137,7 @@ def modern(parameters: ZealousParameters) -> Guarantee:
     if parameters.method == "truncated_geometric":
         loss = PrivacyLoss(parameters.kind_epsilon, parameters.kind_delta)
         total = add_losses([loss for _ in parameters.kinds])
-        formula = "a kind: (ε/kinds, δ/kinds), an item: a further 1/m of both;  optimal selection, truncated noise"
+        formula = "per kind: (ε/kinds, δ/kinds), per item: a further 1/m of both;  optimal selection, truncated noise"
         figures = {"item_epsilon": float(parameters.kind_epsilon / parameters.items_per_user)}
     else:
         kinds, budget = len(parameters.kinds), modern_budget(parameters)
@@ -160,7 +164,7 @@ def modern(parameters: ZealousParameters) -> Guarantee:
             *COMMON_ASSUMPTIONS,
             NOISE_ASSUMPTION,
             "Gaussian weights are integers rounded down, so that one user's L2 contribution stays within its bound",
-            "the method, the split and m were chosen from public information only",
+            *RELEASE_ASSUMPTIONS,
         ),
         gaps=(),
         paper=PAPER,

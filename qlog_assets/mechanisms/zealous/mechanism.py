@@ -2,16 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from functools import partial
 
 from qlog_assets.attacks.case import Case
-from qlog_assets.mechanisms.mechanism import Mechanism, Variant
-from qlog_assets.mechanisms.zealous import guarantee
+from qlog_assets.mechanisms.mechanism import Mechanism, Variant, refusal
+from qlog_assets.mechanisms.zealous import guarantee, noise
 from qlog_assets.mechanisms.zealous.account import account
 from qlog_assets.mechanisms.zealous.draw import draw, draw_paper
+from qlog_assets.mechanisms.zealous.earlier_words import modern_in_earlier_words, sound_in_earlier_words
 from qlog_assets.mechanisms.zealous.parameters import ZealousParameters, ZealousPolicy
 from qlog_assets.mechanisms.zealous.stages import STAGES
 from qlog_assets.mechanisms.zealous.tables import TABLES
+
+
+def sound_ignores(chosen: ZealousParameters) -> set[str]:
+    return {"method", "set_share", "counted_items_per_user"}
+
+
+def modern_ignores(chosen: ZealousParameters) -> set[str]:
+    """A minimum of users, which `modern` cannot keep, and what only methods that count in a second step read."""
+    second_step = set() if noise.takes_rows("modern", chosen) else {"set_share", "counted_items_per_user"}
+    return {"min_users"} | second_step
+
+
+def sound_refuses(chosen: ZealousParameters, list_rows: Mapping[str, int]) -> str | None:
+    return refusal(partial(noise.check_draw, "sound", chosen))
+
+
+def modern_refuses(chosen: ZealousParameters, list_rows: Mapping[str, int]) -> str | None:
+    if chosen.min_users != 1:
+        # Weights are no counts: leaving out what few users hold would look at other users before the noise.
+        return f'min_users = {chosen.min_users} is kept by variant = "sound" alone: choose it, or leave min_users out'
+    return refusal(partial(noise.check_draw, "modern", chosen))
 
 
 def attacks() -> Sequence[Case]:
@@ -33,8 +56,20 @@ MECHANISM = Mechanism(
     version=1,
     parameters=ZealousParameters,
     variants={
-        "sound": Variant(guarantee.sound, draw),
-        "modern": Variant(guarantee.modern, draw),
+        "sound": Variant(
+            guarantee.sound,
+            draw,
+            ignores=sound_ignores,
+            refuses=sound_refuses,
+            earlier_words=sound_in_earlier_words,
+        ),
+        "modern": Variant(
+            guarantee.modern,
+            draw,
+            ignores=modern_ignores,
+            refuses=modern_refuses,
+            earlier_words=modern_in_earlier_words,
+        ),
         "paper": Variant(guarantee.paper, draw_paper),
     },
     stages=STAGES,

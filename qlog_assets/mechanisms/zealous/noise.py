@@ -17,7 +17,7 @@ from qlog_assets.mechanisms.zealous.parameters import ZealousParameters
 from qlog_assets.privacy.gaussian import Method, plan_counts, plan_weighted
 from qlog_assets.privacy.histogram import Released, stability_histogram, stability_threshold
 from qlog_assets.privacy.limits import count_users, first_distinct
-from qlog_assets.privacy.randomness import RandomSource
+from qlog_assets.privacy.randomness import RandomSource, SeededRandom
 from qlog_assets.privacy.selection import draw_gaussian_counts, truncated_geometric_counts, truncation
 from qlog_assets.privacy.weighted import Contributions, draw_weighted
 
@@ -75,6 +75,19 @@ def draw_rows(
     items, users = draw_weighted(source, Contributions.of(user_ids, item_ids), plan)
     assert users is not None  # set_share is below 1
     return KindDraw(items, users, 1)
+
+
+def check_draw(variant: str, parameters: ZealousParameters) -> None:
+    """Draw a kind of no items, which takes no random bit: parameters that cannot be drawn raise here.
+
+    Plans, scales and variances follow from the parameters alone and are the same for every kind, so what does not
+    raise here raises for none of them.
+    """
+    nothing = np.empty(0, dtype=np.int64)
+    if takes_rows(variant, parameters):
+        draw_rows(SeededRandom(0), nothing, nothing, parameters)
+    else:
+        draw_counts(SeededRandom(0), nothing, variant, parameters)
 
 
 def release_modern(
