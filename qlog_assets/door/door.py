@@ -251,6 +251,7 @@ class Door:
             about=self.policy.about.as_public(),
             public_material=tuple(public_facts(inputs[name]) for name in mechanism.public_inputs if name in inputs),
             words=WORDS,
+            budget=self.ledger.dataset(charge.dataset).public_terms(),
             failure=failure,
         )
         try:

@@ -271,6 +271,9 @@ class Ledger:
     def datasets(self) -> list[Dataset]:
         return list(self._state().datasets.values())
 
+    def dataset(self, name: str) -> Dataset:
+        return dataset_of(self._state(), name)
+
     def charges(self, dataset: str | None = None) -> list[Charge]:
         """All charges in the order they were reserved, given-back ones included."""
         return [charge for charge in self._state().charges.values() if dataset in (None, charge.dataset)]

@@ -13,11 +13,9 @@ from typing import Any
 from qlog_assets.ledger.budget import Amount, Budget, readable, readable_left
 from qlog_assets.ledger.state import NEXT_STATES, Charge, Dataset, Request, State, added_up, rules_after
 from qlog_assets.ledger.store import LedgerError
-from qlog_assets.ledger.windows import Span, is_stronger, window_words
+from qlog_assets.ledger.windows import LAST_MONTH, Span, is_stronger, window_words
 from qlog_assets.months import Month
 
-LAST_MONTH = Month("9999-12")
-"""The calendar ends here; nobody's log does."""
 SHOWN_RELEASES = 8
 """How many releases an over-budget error names; an error is one line."""
 

@@ -15,6 +15,7 @@ from qlog_assets.ledger.budget import Amount, Budget
 from qlog_assets.ledger.chain import Event
 from qlog_assets.ledger.windows import LONGEST_WINDOW, Rule, RuleSums, Span, is_stronger, most_of
 from qlog_assets.months import Month
+from qlog_assets.privacy.parameters import decimal_text
 from qlog_assets.storage.digests import line_digest
 
 ChargeState = Literal["reserved", "drawn", "published", "abandoned", "withdrawn"]
@@ -171,6 +172,18 @@ class Dataset:
     def window_months(self) -> int | None:
         """How many consecutive months the budget is for; None: for ever."""
         return self.rules[-1].window
+
+    def public_terms(self) -> dict[str, Any] | None:
+        """What a manifest says of the budget: nothing where it is for ever and always was."""
+        if self.rules == (Rule(),):
+            return None
+        return {
+            "epsilon": decimal_text(self.budget.epsilon),
+            "delta": decimal_text(self.budget.delta),
+            "accountant": self.budget.accountant,
+            "window_months": self.window_months,
+            "earlier": [{"window_months": rule.window, "before": rule.before} for rule in self.rules[:-1]],
+        }
 
 
 class ContradictionError(Exception):

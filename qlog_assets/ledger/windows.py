@@ -37,6 +37,8 @@ from qlog_assets.months import Month
 
 LONGEST_WINDOW = 600
 """Months. Fifty years: whoever means more means for ever."""
+LAST_MONTH = Month("9999-12")
+"""The calendar ends here; nobody's log does."""
 
 
 @dataclass(frozen=True)
@@ -93,7 +95,7 @@ class RuleSums:
         if self.rule.window is None:
             return []
         return [
-            (Span(Month.numbered(start), Month.numbered(start + self.rule.window - 1)), amount)
+            (Span(Month.numbered(start), Month.numbered(min(start + self.rule.window - 1, LAST_MONTH.number))), amount)
             for start, amount in sorted(self._sums.items())
         ]
 

@@ -75,12 +75,14 @@ def build_manifest(
     about: Mapping[str, str | None] | None = None,
     software: Mapping[str, str] | None = None,
     words: int = WORDS,
+    budget: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
     """The manifest of a release as JSON values, checked against the schema.
 
     `drawn_on` is a date out of the ledger, so that a release made again has the same manifest; `parameters` are JSON
     values as `Parameters.as_public` gives them; `pools` are the public lists' provenance; `words` is the version of
-    the public words, which the first one did not state.
+    the public words, which the first one did not state; `budget` is what the release's charge counts against, where
+    that is a window of months or was changed to be for ever.
     """
     known = set(_schema()["properties"]["pools"]["items"]["properties"])
     manifest = {
@@ -102,6 +104,7 @@ def build_manifest(
         "software": dict(software or software_versions()),
         "ledger": {"seq": ledger_seq, "salt": ledger_salt, "salted_head": ledger_salted_head},
         **({} if words == FIRST_WORDS else {"words": words}),
+        **({} if budget is None else {"budget": dict(budget)}),
     }
     return _parse(canonical_json(manifest), "the manifest")
 
