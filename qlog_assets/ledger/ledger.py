@@ -292,9 +292,16 @@ class Ledger:
 
         Without a month, the newest that was charged.
         """
+        return self.balances(dataset, [month])[0]
+
+    def balances(self, dataset: str, months: Sequence[str | None]) -> list[Balance]:
+        """The same for several months, from one reading of the history."""
         state = self._state()
+        return [self._balance(state, dataset, None if month is None else Month(month)) for month in months]
+
+    def _balance(self, state: State, dataset: str, asked: Month | None) -> Balance:
         known = dataset_of(state, dataset)
-        budget, asked = known.budget, None if month is None else Month(month)
+        budget = known.budget
         if known.window_months is not None and asked is None:
             asked = state.last_month(dataset)
         most = state.most(dataset, None if asked is None else Span(asked, asked))

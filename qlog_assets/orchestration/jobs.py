@@ -96,6 +96,14 @@ def audit_job() -> AssetJob:
     )
 
 
+def budget_job() -> AssetJob:
+    return dg.define_asset_job(
+        "budget",
+        selection=dg.AssetSelection.assets("privacy_budget"),
+        description="Shows what was spent over the months and what is left; reads the ledger and charges nothing.",
+    )
+
+
 def landing_sensor() -> dg.SensorDefinition:
     """Asks for an ingest of every landing file that is new and no longer grows."""
 
