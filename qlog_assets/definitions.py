@@ -6,8 +6,10 @@ import dagster as dg
 
 from qlog_assets.mechanisms import register as mechanisms
 from qlog_assets.orchestration.audit_assets import audit_assets
+from qlog_assets.orchestration.budget_assets import budget_assets
 from qlog_assets.orchestration.jobs import (
     audit_job,
+    budget_job,
     events_logger,
     ingest_job,
     landing_sensor,
@@ -35,6 +37,7 @@ definitions = [
     *(part for mechanism in mechanisms.mechanisms() for part in mechanism_assets(months, mechanism)),
     *(study_asset(months, study) for study in studies.studies()),
     *audit_assets(),
+    *budget_assets(),
 ]
 releases = [(mechanism, release_job(mechanism)) for mechanism in mechanisms.releasable()]
 
@@ -44,6 +47,7 @@ defs = dg.Definitions(
     jobs=[
         ingest_job(),
         audit_job(),
+        budget_job(),
         *(job for _, job in releases),
         *(simulation_job(mechanism) for mechanism in mechanisms.simulated()),
         *(study_job(study) for study in studies.studies()),

@@ -32,9 +32,17 @@ class Month(str):
         """The first instant after the month."""
         return self.next().start
 
+    @property
+    def number(self) -> int:
+        """Months since the year 0: what tells how far two months are apart."""
+        return 12 * int(self[:4]) + int(self[5:]) - 1
+
+    @classmethod
+    def numbered(cls, number: int) -> Month:
+        return cls(f"{number // 12:04d}-{number % 12 + 1:02d}")
+
     def next(self) -> Month:
-        year, month = int(self[:4]), int(self[5:])
-        return Month(f"{year + month // 12:04d}-{month % 12 + 1:02d}")
+        return Month.numbered(self.number + 1)
 
     @classmethod
     def containing(cls, day: date) -> Month:

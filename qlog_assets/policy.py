@@ -18,6 +18,7 @@ from typing import Any, Literal, Self, get_args
 from pydantic import Field, PrivateAttr, model_validator
 
 from qlog_assets.errors import ParameterError, QlogError
+from qlog_assets.ledger.windows import LONGEST_WINDOW
 from qlog_assets.mechanisms.mechanism import Mechanism
 from qlog_assets.mechanisms.register import simulated
 from qlog_assets.months import Month
@@ -34,7 +35,8 @@ FILE_ALONE = "budget, data set, months, files and pools come from the policy fil
 
 
 class BudgetPolicy(Parameters):
-    """What the data set may spend for ever. It opens the ledger; later changes go through `qlog ledger set-budget`."""
+    """What the data set may spend: for ever, or per window of months where `[unit]` says so. It opens the ledger; later
+    changes go through `qlog ledger set-budget`."""
 
     epsilon: Exact = Field(Fraction(12), gt=0, validate_default=True)
     """Half a year at the default ε = 2 per month. More needs a recorded reason (`qlog ledger set-budget`)."""
@@ -77,6 +79,15 @@ class LedgerPolicy(Parameters):
         return LedgerPolicy(witness=f"{scheme}{(folder / self.witness.removeprefix(scheme)).resolve()}")
 
 
+class UnitPolicy(Parameters):
+    """Whom the budget protects. Fixed when the account is opened; `qlog ledger set-unit` records a change."""
+
+    window_months: int | None = Field(None, ge=1, le=LONGEST_WINDOW)
+    """None: all that one user ever searched shares the budget, so releases end when it is spent. A whole number: what
+    one user searched in any so many consecutive months does, so a budget renews as months pass; a user active for
+    longer is protected by the sum over windows, which datasheets print."""
+
+
 class AboutPolicy(Parameters):
     """What the data set's owner says of it in public: goes into manifests and datasheets as it is."""
 
@@ -106,6 +117,7 @@ class Policy(Parameters):
     about: AboutPolicy = AboutPolicy()
     budget: BudgetPolicy = BudgetPolicy()
     limits: LimitsPolicy = LimitsPolicy()
+    unit: UnitPolicy = UnitPolicy()
     ingest: IngestPolicy = IngestPolicy()
     ledger: LedgerPolicy = LedgerPolicy()
     pool: PoolPolicy = PoolPolicy()

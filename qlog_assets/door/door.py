@@ -208,6 +208,7 @@ class Door:
             Budget(budget.epsilon, budget.delta, budget.accountant, budget.conversion_delta),
             unit=unit,
             relation=relation,
+            window_months=self.policy.unit.window_months,
         )
 
     def _refuse_another_account(self) -> None:
@@ -262,6 +263,7 @@ class Door:
             about=self.policy.about.as_public(),
             public_material=tuple(public_facts(inputs[name]) for name in mechanism.public_inputs if name in inputs),
             words=WORDS,
+            budget=self.ledger.dataset(charge.dataset).public_terms(),
             failure=failure,
             witnessed=self.ledger.witnessed,
         )

@@ -49,6 +49,8 @@ class DrawnRelease:
     public_material: tuple[dict[str, Any], ...]
     words: int = FIRST_WORDS
     """The version of the public words that it is published with."""
+    budget: dict[str, Any] | None = None
+    """What its charge counts against, where that is a window of months or once was: the manifest prints it."""
     failure: str | None = None
     """The kind of error that ended it after noise was drawn. Then it has no tables and is never published: a second
     draw in its place would tell that the first one failed, and on what noise that hung."""

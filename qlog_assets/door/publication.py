@@ -78,6 +78,7 @@ def stage(
         parameters=mechanism.printed_parameters(charge.variant, charge.parameters, draw.release.words),
         guarantee=guarantee,
         words=draw.release.words,
+        budget=draw.release.budget,
         tables=[
             ManifestTable(
                 layout,

@@ -11,9 +11,9 @@ from __future__ import annotations
 import json
 import re
 import secrets
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -28,18 +28,23 @@ from qlog_assets.ledger.rules import (
     allow,
     charge_of,
     dataset_of,
+    first_fitting,
     in_words,
     known_charge,
     over_budget,
+    unit_change,
 )
 from qlog_assets.ledger.state import NEXT_STATES, Charge, Dataset, Made, Request, State, fold
 from qlog_assets.ledger.store import Author, LedgerError, MissingLedgerError, Store, Writer
+from qlog_assets.ledger.windows import LONGEST_WINDOW, Span, window_words
 from qlog_assets.ledger.witness import Witness, meet_witness, tell_witness
 from qlog_assets.months import Month
 from qlog_assets.processes import user_name
 from qlog_assets.storage.digests import canonical_line
 
-OWN_KINDS = ("created", "dataset", "budget", MADE, "witnessed", "unwitnessed", "lost", "recovered", *NEXT_STATES)
+OWN_KINDS = (
+    "created", "dataset", "budget", "unit", MADE, "witnessed", "unwitnessed", "lost", "recovered", *NEXT_STATES,
+)  # fmt: skip
 """Events that change the state. Anything else that is recorded is a note: kept, chained, and without effect."""
 
 
@@ -49,10 +54,16 @@ class Balance:
 
     budget: Budget
     spent: Amount
-    """Everything counted: reserved, drawn, published and withdrawn."""
+    """Everything counted: reserved, drawn, published and withdrawn. Where the budget is for a window of months, the
+    most in any window that holds the month asked for."""
     reserved: Amount
     """The part of it that no draw was recorded for: it can still be given back."""
     left: Amount
+    """What a release of that month may still take."""
+    month: Month | None = None
+    """The month asked for, where the budget is for a window of months."""
+    total: Amount = field(default_factory=Amount)
+    """Everything counted, of all months."""
 
 
 class Ledger:
@@ -113,22 +124,56 @@ class Ledger:
     # Writing: each method is one transaction.
 
     def ensure_dataset(
-        self, name: str, budget: Budget, *, unit: str = "user", relation: str = "add-or-remove-one-user"
+        self,
+        name: str,
+        budget: Budget,
+        *,
+        unit: str = "user",
+        relation: str = "add-or-remove-one-user",
+        window_months: int | None = None,
     ) -> Dataset:
-        """The data set, opened with this budget on first use. A budget the ledger has wins over the one given here."""
+        """The data set, opened with this budget on first use. A budget the ledger has wins over the one given here.
+
+        The unit and its window do not: charges were made for one promise and cannot be read as another.
+        """
         known = self._state().datasets.get(name)
         if known is None:
             _refuse_name(name)
             with self._transaction() as (state, append):
                 if name not in state.datasets:
-                    append("dataset", name, {"budget": budget.as_json(), "unit": unit, "relation": relation})
+                    facts: dict[str, Any] = {"budget": budget.as_json(), "unit": unit, "relation": relation}
+                    # Accounts for ever are written as they always were.
+                    if window_months is not None:
+                        facts["window_months"] = window_months
+                    append("dataset", name, facts)
                 known = state.datasets[name]
         for word, asked, has in (("unit", unit, known.unit), ("relation", relation, known.relation)):
             if asked != has:
                 raise LedgerError(
                     f"the data set {name} has the privacy {word} {has}; its charges cannot be read as {asked}"
                 )
+        if window_months != known.window_months:
+            raise LedgerError(
+                f"the budget of {name} is {window_words(known.window_months)} and the policy says "
+                f"{window_words(window_months)} (unit.window_months): change the policy back, or record the change "
+                "with qlog ledger set-unit"
+            )
         return known
+
+    def set_unit(self, dataset: str, window_months: int | None, reason: str, *, since: str | None = None) -> Dataset:
+        """Change the window of months that the budget is for.
+
+        A longer one, or none, must fit all charges there are. A shorter one is for months after all of those: from
+        `since` on, or from the month after the newest charged one; the old promise stays for the months before.
+        """
+        reason = as_reason(reason)
+        if window_months is not None and not 1 <= window_months <= LONGEST_WINDOW:
+            raise LedgerError(f"a window is 1 to {LONGEST_WINDOW} months, or none for ever")
+        with self._transaction() as (state, append):
+            known = dataset_of(state, dataset)
+            facts = unit_change(state, known, window_months, None if since is None else Month(since))
+            append("unit", dataset, {**facts, "reason": reason})
+            return state.datasets[dataset]
 
     def set_budget(
         self,
@@ -153,7 +198,7 @@ class Ledger:
                 kind,
                 None if conversion_delta is None else cost("conversion_delta", conversion_delta),
             )
-            total = state.totals[dataset]
+            total = state.most(dataset)
             if not budget.holds(total):
                 raise BudgetError(
                     f"the budget of {dataset} cannot be {in_words(budget, budget.limit, readable_left)}: "
@@ -176,10 +221,12 @@ class Ledger:
         delta: Number,
         rho: Number | None = None,
         again: str | None = None,
+        months: Sequence[str] = (),
     ) -> tuple[Charge, bool]:
         """The charge of this request, and whether it is new. A request the ledger knows is not charged again.
 
-        `inputs` are digests by name. `again` is the reason for one more draw where the month has a release already;
+        `inputs` are digests by name. `months` are those whose rows were read, where that is not the release's month
+        alone. `again` is the reason for one more draw where the month has a release already;
         the same request with the same reason is the same draw, so a retried or doubly clicked run pays once.
         """
         if not re.fullmatch(r"[a-z][a-z0-9_]*", mechanism):
@@ -190,14 +237,16 @@ class Ledger:
         costs = {"epsilon": cost("epsilon", epsilon), "delta": cost("delta", delta)}
         exact_rho = None if rho is None else cost("rho", rho)
         reason = None if again is None else as_reason(again)
+        read = sorted({str(Month(each)) for each in (*months, month)})
+        span = Span(Month(read[0]), Month(read[-1]))
         with self._transaction() as (state, append):
             budget = dataset_of(state, dataset).budget
             known = known_charge(state.history(request), request, reason)
             if known is not None:
                 return known, False
             asked = Amount.of(**costs, rho=exact_rho)
-            if not budget.holds(state.totals[dataset] + asked):
-                raise BudgetError(over_budget(state, dataset, budget, asked))
+            if not budget.holds(state.most(dataset, span) + asked):
+                raise BudgetError(over_budget(state, dataset, asked, span))
             draw_number = 1 + max((charge.draw_number for charge in state.history(request)), default=0)
             release_id = _new_release_id(state, request)
             facts = {
@@ -213,6 +262,7 @@ class Ledger:
                 **costs,
                 "rho": exact_rho,
                 "reason": reason,
+                **({"months": read} if len(read) > 1 else {}),
             }
             append("reserved", dataset, facts)
             return state.charges[release_id], True
@@ -256,6 +306,9 @@ class Ledger:
     def datasets(self) -> list[Dataset]:
         return list(self._state().datasets.values())
 
+    def dataset(self, name: str) -> Dataset:
+        return dataset_of(self._state(), name)
+
     def charges(self, dataset: str | None = None) -> list[Charge]:
         """All charges in the order they were reserved, given-back ones included."""
         return [charge for charge in self._state().charges.values() if dataset in (None, charge.dataset)]
@@ -269,19 +322,53 @@ class Ledger:
         key = (dataset, month, mechanism)
         return [charge for charge in self.charges(dataset) if charge.request.key == key and charge.live]
 
-    def balance(self, dataset: str) -> Balance:
-        """What a data set may spend, has spent and has left."""
+    def balance(self, dataset: str, month: str | None = None) -> Balance:
+        """What a data set may spend, has spent and has left: for ever, or in the windows that hold a month.
+
+        Without a month, the newest that was charged.
+        """
+        return self.balances(dataset, [month])[0]
+
+    def balances(self, dataset: str, months: Sequence[str | None]) -> list[Balance]:
+        """The same for several months, from one reading of the history."""
         state = self._state()
-        budget, total = dataset_of(state, dataset).budget, state.totals[dataset]
+        return [self._balance(state, dataset, None if month is None else Month(month)) for month in months]
+
+    def _balance(self, state: State, dataset: str, asked: Month | None) -> Balance:
+        known = dataset_of(state, dataset)
+        budget = known.budget
+        if known.window_months is not None and asked is None:
+            asked = state.last_month(dataset)
+        most = state.most(dataset, None if asked is None else Span(asked, asked))
         waiting = [c.amount for c in state.charges.values() if c.dataset == dataset and c.state == "reserved"]
         reserved = budget.spent(sum(waiting, start=Amount()))
-        return Balance(budget, budget.spent(total), reserved, budget.left(total))
+        return Balance(
+            budget,
+            budget.spent(most),
+            reserved,
+            budget.left(most),
+            asked if known.window_months is not None else None,
+            budget.spent(state.totals[dataset]),
+        )
 
-    def spent(self, dataset: str) -> Amount:
-        return self.balance(dataset).spent
+    def spent(self, dataset: str, month: str | None = None) -> Amount:
+        return self.balance(dataset, month).spent
 
-    def left(self, dataset: str) -> Amount:
-        return self.balance(dataset).left
+    def left(self, dataset: str, month: str | None = None) -> Amount:
+        return self.balance(dataset, month).left
+
+    def windows(self, dataset: str) -> list[tuple[Span, Amount]]:
+        """What was charged in each window of months, as the budget counts it; empty where the budget is for ever."""
+        state = self._state()
+        budget = dataset_of(state, dataset).budget
+        return [(span, budget.spent(amount)) for span, amount in state.by_window(dataset)]
+
+    def first_fitting(
+        self, dataset: str, epsilon: Number, delta: Number, rho: Number | None, month: str
+    ) -> Month | None:
+        """The first month from this one on whose release at this cost the budget would admit; None if none ever is."""
+        asked = Amount.of(cost("epsilon", epsilon), cost("delta", delta), None if rho is None else cost("rho", rho))
+        return first_fitting(self._state(), dataset, asked, Month(month))
 
     def events(self) -> list[Event]:
         """The whole history. Private: payloads hold input digests."""

@@ -129,8 +129,21 @@ def _charge_as_lost(writer: Writer, state: State, remembered: State, found: Comp
 
 def _shrink_budgets(state: State, remembered: State, append: Append) -> None:
     for name, dataset in remembered.datasets.items():
-        if name not in state.datasets:
-            opened = {"budget": dataset.budget.as_json(), "unit": dataset.unit, "relation": dataset.relation}
+        known = state.datasets.get(name)
+        if dataset.rules != (dataset.rules[-1:] if known is None else known.rules):
+            # Which of two promises about months was made to whom, nobody can tell afterwards.
+            raise WitnessError(
+                f"the ledger went on without its witness, and the two count the budget of {name} by other windows of "
+                "months: make them agree with qlog ledger set-unit, then recover"
+            )
+        if known is None:
+            opened: dict[str, Any] = {
+                "budget": dataset.budget.as_json(),
+                "unit": dataset.unit,
+                "relation": dataset.relation,
+            }
+            if dataset.window_months is not None:
+                opened["window_months"] = dataset.window_months
             append("dataset", name, opened)
             continue
         own = state.datasets[name].budget
@@ -186,6 +199,7 @@ def _record_lost(charge: Charge, state: State, append: Append, reason: str) -> s
             "draw_digest": charge.draw_digest,
             "manifest_digest": charge.manifest_digest,
             "closing_reason": f"the ledger lost it and its witness knew it: {reason}",
+            **charge.further_months(),
         },
     )
     return release_id

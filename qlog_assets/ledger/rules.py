@@ -8,10 +8,13 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from fractions import Fraction
+from typing import Any
 
 from qlog_assets.ledger.budget import Amount, Budget, readable, readable_left
-from qlog_assets.ledger.state import NEXT_STATES, Charge, Dataset, Request, State
+from qlog_assets.ledger.state import NEXT_STATES, Charge, Dataset, Request, State, added_up, rules_after
 from qlog_assets.ledger.store import LedgerError
+from qlog_assets.ledger.windows import LAST_MONTH, Span, is_stronger, window_words
+from qlog_assets.months import Month
 
 SHOWN_RELEASES = 8
 """How many releases an over-budget error names; an error is one line."""
@@ -73,19 +76,80 @@ def known_charge(history: list[Charge], request: Request, reason: str | None) ->
     )
 
 
-def over_budget(state: State, dataset: str, budget: Budget, asked: Amount) -> str:
-    """The refusal: what was asked, what is left, and which releases took the rest, dearest first."""
-    total = state.totals[dataset]
+def over_budget(state: State, dataset: str, asked: Amount, span: Span) -> str:
+    """The refusal: what was asked, what is left, and which releases took the rest, dearest first.
+
+    Where the budget is for a window of months: of the windows in question, and the month whose release fits next.
+    """
+    known = state.datasets[dataset]
+    budget, window = known.budget, known.window_months
+    near = months_around(known, span)
     spenders = sorted(
-        (c for c in state.charges.values() if c.dataset == dataset and c.counted), key=lambda c: (-c.epsilon, c.seq)
+        (
+            c
+            for c in state.charges.values()
+            if c.dataset == dataset and c.counted and near.first <= c.span.last and c.span.first <= near.last
+        ),
+        key=lambda c: (-c.epsilon, c.seq),
     )
     names = ", ".join(f"{c.release_id} ({in_words(budget, c.amount)})" for c in spenders[:SHOWN_RELEASES])
     more = f" and {len(spenders) - SHOWN_RELEASES} more" if len(spenders) > SHOWN_RELEASES else ""
-    left = in_words(budget, budget.left(total), readable_left)
-    return (
+    left = in_words(budget, budget.left(state.most(dataset, span)), readable_left)
+    refusal = (
         f"over the budget of {dataset}: {in_words(budget, asked)} asked, {left} left of "
         f"{in_words(budget, budget.limit, readable_left)}; spent by {names + more if names else 'no release'}"
     )
+    if window is None:
+        return refusal
+    fits = first_fitting(state, dataset, asked, span.last.next())
+    later = f"the next month that fits is {fits}" if fits else "at this cost no month fits"
+    return f"{refusal}; the budget is {window_words(window)}: {later}"
+
+
+def months_around(known: Dataset, span: Span) -> Span:
+    """The months whose charges can count together with one of these: all of them where a rule is for ever."""
+    widths = [rule.window for rule in known.rules if rule.clipped(span) is not None]
+    if None in widths:
+        return Span(Month.numbered(0), LAST_MONTH)
+    width = max(each for each in widths if each is not None)
+    first, last = max(0, span.first.number - width + 1), min(span.last.number + width - 1, LAST_MONTH.number)
+    return Span(Month.numbered(first), Month.numbered(last))
+
+
+def first_fitting(state: State, dataset: str, asked: Amount, month: Month) -> Month | None:
+    """The first month from this one on whose release at this cost stays within the budget; None if none ever does."""
+    known, last = state.datasets[dataset], state.last_month(dataset)
+    # A whole window past everything charged, and past rules that end, nothing else changes any more.
+    ends = [last.number if last else month.number, *(rule.before.number for rule in known.rules if rule.before)]
+    until = min(max(month.number, *ends) + (known.window_months or 1), LAST_MONTH.number)
+    for number in range(month.number, until + 1):
+        candidate = Month.numbered(number)
+        if known.budget.holds(state.most(dataset, Span(candidate, candidate)) + asked):
+            return candidate
+    return None
+
+
+def unit_change(state: State, known: Dataset, window: int | None, since: Month | None) -> dict[str, Any]:
+    """What is recorded of a change of the window, or the reason why it may not be made."""
+    old, last = known.window_months, state.last_month(known.name)
+    if window == old:
+        raise LedgerError(f"the budget of {known.name} is {window_words(window)} already")
+    if is_stronger(window, old) or last is None:
+        if since is not None:
+            raise LedgerError(f"a change to {window_words(window)} holds for all months: leave the month out")
+    elif since is None:
+        since = last.next()
+    elif since <= last:
+        raise LedgerError(
+            f"{last} is charged under a budget {window_words(old)}: a weaker one can begin with {last.next()}"
+        )
+    rules = rules_after(known.rules, window, since)
+    if not all(known.budget.holds(added.most()) for added in added_up(state, known.name, rules)):
+        raise BudgetError(
+            f"what was charged for {known.name} does not fit a budget {window_words(window)} of "
+            f"{in_words(known.budget, known.budget.limit)}: raise the budget first, or leave the unit as it is"
+        )
+    return {"window_months": window, "was": old, "from": since}
 
 
 def in_words(budget: Budget, amount: Amount, text: Callable[[Fraction], str] = readable) -> str:

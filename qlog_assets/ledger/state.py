@@ -13,6 +13,9 @@ from typing import Any, Literal
 
 from qlog_assets.ledger.budget import Amount, Budget
 from qlog_assets.ledger.chain import MADE, Event
+from qlog_assets.ledger.windows import LONGEST_WINDOW, Rule, RuleSums, Span, is_stronger, most_of
+from qlog_assets.months import Month
+from qlog_assets.privacy.parameters import decimal_text
 from qlog_assets.storage.digests import line_digest
 
 ChargeState = Literal["reserved", "drawn", "published", "abandoned", "withdrawn"]
@@ -93,6 +96,8 @@ class Charge:
     rho: Fraction | None
     reason: str | None
     """Why it was drawn although the month had a release; None for a month's first."""
+    span: Span
+    """The months whose rows it read: its own, unless its mechanism read several."""
     state: ChargeState
     seq: int
     at: str
@@ -147,6 +152,11 @@ class Charge:
     def amount(self) -> Amount:
         return Amount.of(self.epsilon, self.delta, self.rho)
 
+    def further_months(self) -> dict[str, list[str]]:
+        """What an event says of the months it read, where that is not its own alone."""
+        read = sorted({self.span.first, self.span.last, self.month})
+        return {"months": [str(month) for month in read]} if len(read) > 1 else {}
+
     @property
     def counted(self) -> bool:
         """Whether it takes budget. A withdrawn release does: what was seen cannot be unseen."""
@@ -161,6 +171,26 @@ class Dataset:
     budget: Budget
     unit: str
     relation: str
+    rules: tuple[Rule, ...] = (Rule(),)
+    """Which charges the budget adds up. The last one is in force for every month; those before it go on for the months
+    before they were replaced by a weaker one."""
+
+    @property
+    def window_months(self) -> int | None:
+        """How many consecutive months the budget is for; None: for ever."""
+        return self.rules[-1].window
+
+    def public_terms(self) -> dict[str, Any] | None:
+        """What a manifest says of the budget: nothing where it is for ever and always was."""
+        if self.rules == (Rule(),):
+            return None
+        return {
+            "epsilon": decimal_text(self.budget.epsilon),
+            "delta": decimal_text(self.budget.delta),
+            "accountant": self.budget.accountant,
+            "window_months": self.window_months,
+            "earlier": [{"window_months": rule.window, "before": rule.before} for rule in self.rules[:-1]],
+        }
 
 
 @dataclass(frozen=True)
@@ -203,11 +233,29 @@ class State:
         self.charges: dict[str, Charge] = {}
         """By release id, in the order of reservation."""
         self.totals: dict[str, Amount] = {}
-        """What the counted charges of each data set add up to."""
+        """What the counted charges of each data set add up to, for ever."""
+        self._sums: dict[str, list[RuleSums]] = {}
+        """The same per window, for each rule of each data set."""
         self.witnessed = False
         """Whether a witness has copies of the events: then it must not vanish without a word."""
         self.made: dict[tuple[str, str, str, str], Made] = {}
         """The newest entry of each partition, by data set, asset, month and shape."""
+
+    def most(self, dataset: str, span: Span | None = None) -> Amount:
+        """What the budget has to hold: the largest sums in any window, or in any that holds a month of the span.
+
+        A further charge of these months is within the budget exactly if this amount and the charge together are.
+        """
+        return most_of(sums.most(span) for sums in self._sums[dataset])
+
+    def by_window(self, dataset: str) -> list[tuple[Span, Amount]]:
+        """What was charged in each window of the rule in force; empty where that is for ever."""
+        return self._sums[dataset][-1].by_window()
+
+    def last_month(self, dataset: str) -> Month | None:
+        """The newest month that a counted charge read."""
+        counted = [c.span.last for c in self.charges.values() if c.dataset == dataset and c.counted]
+        return max(counted, default=None)
 
     def history(self, request: Request) -> list[Charge]:
         """The charges of the request's month and mechanism that were not given back, oldest first."""
@@ -227,6 +275,8 @@ class State:
         facts = event.facts
         if event.kind in ("dataset", "budget"):
             self._apply_budget(event, facts)
+        elif event.kind == "unit":
+            self._apply_unit(event, facts)
         elif event.kind in ("reserved", "lost"):
             self._apply_reservation(event, facts)
         elif event.kind in NEXT_STATES:
@@ -249,15 +299,38 @@ class State:
         if event.kind == "dataset":
             if known is not None:
                 raise ContradictionError(f"the data set {event.dataset} exists already")
-            self.datasets[event.dataset] = Dataset(event.dataset, budget, str(facts["unit"]), str(facts["relation"]))
+            rules = (Rule(_window(facts.get("window_months"))),)
+            self.datasets[event.dataset] = Dataset(
+                event.dataset, budget, str(facts["unit"]), str(facts["relation"]), rules
+            )
             self.totals[event.dataset] = Amount()
+            self._add_up(event.dataset)
             return
         if known is None:
             raise ContradictionError(f"there is no data set {event.dataset}")
         self.datasets[event.dataset] = replace(known, budget=budget)
         # One that was brought back may be below what was charged meanwhile: then nothing is left.
-        if not facts.get("recovered") and not budget.holds(self.totals[event.dataset]):
+        if not facts.get("recovered") and not budget.holds(self.most(event.dataset)):
             raise ContradictionError("the budget was set below what was spent")
+
+    def _apply_unit(self, event: Event, facts: dict[str, Any]) -> None:
+        known = self.datasets.get(event.dataset)
+        if known is None:
+            raise ContradictionError(f"there is no data set {event.dataset}")
+        since = None if facts["from"] is None else Month(facts["from"])
+        self.datasets[event.dataset] = replace(
+            known, rules=rules_after(known.rules, _window(facts["window_months"]), since)
+        )
+        self._add_up(event.dataset)
+        last = self.last_month(event.dataset)
+        if since is not None and last is not None and last >= since:
+            raise ContradictionError(f"the unit was changed from {since} on, and {last} was charged by then")
+        if not known.budget.holds(self.most(event.dataset)):
+            raise ContradictionError("the unit was changed to one that what was spent does not fit")
+
+    def _add_up(self, dataset: str) -> None:
+        """Add up by the rules that a data set has now."""
+        self._sums[dataset] = added_up(self, dataset, self.datasets[dataset].rules)
 
     def _apply_reservation(self, event: Event, facts: dict[str, Any]) -> None:
         request = Request(
@@ -278,6 +351,7 @@ class State:
             delta=Fraction(facts["delta"]),
             rho=None if facts["rho"] is None else Fraction(facts["rho"]),
             reason=facts["reason"],
+            span=_span(facts.get("months") or [facts["month"]]),
             state="reserved",
             seq=event.seq,
             at=event.at,
@@ -302,13 +376,15 @@ class State:
             )
         self.charges[charge.release_id] = charge
         self.totals[charge.dataset] += charge.amount
+        for sums in self._sums[charge.dataset]:
+            sums.add(charge.span, charge.amount)
         if charge.fingerprint != request.fingerprint(charge.draw_number):
             raise ContradictionError(f"{charge.release_id} has a fingerprint that is not its own")
         if charge.lost:
             return  # its noise was drawn, whatever else was charged and whatever the budget is
         if twin is not None and twin.counted:
             raise ContradictionError(f"{charge.release_id} was reserved although {twin.release_id} is the same request")
-        if not self.datasets[charge.dataset].budget.holds(self.totals[charge.dataset]):
+        if not self.datasets[charge.dataset].budget.holds(self.most(charge.dataset, charge.span)):
             raise ContradictionError(f"{charge.release_id} was reserved over the budget")
 
     def _apply_transition(self, event: Event, facts: dict[str, Any]) -> None:
@@ -330,6 +406,8 @@ class State:
             changes |= {"closing_reason": facts["reason"], "closed_at": event.at}
         if event.kind == "abandoned":
             self.totals[charge.dataset] -= charge.amount
+            for sums in self._sums[charge.dataset]:
+                sums.remove(charge.span, charge.amount)
         self.charges[charge.release_id] = replace(charge, **changes)
 
 
@@ -347,6 +425,37 @@ def fold(events: Iterable[Event]) -> tuple[State, list[str]]:
         except (KeyError, TypeError, ValueError, AttributeError, ZeroDivisionError):
             findings.append(f"event {event.seq} ({event.kind}): its payload cannot be read")
     return state, findings
+
+
+def added_up(state: State, dataset: str, rules: Iterable[Rule]) -> list[RuleSums]:
+    """What the counted charges of a data set add up to by some rules."""
+    by_rule = [RuleSums(rule) for rule in rules]
+    for charge in state.charges.values():
+        if charge.dataset == dataset and charge.counted:
+            for sums in by_rule:
+                sums.add(charge.span, charge.amount)
+    return by_rule
+
+
+def rules_after(rules: tuple[Rule, ...], window: int | None, since: Month | None) -> tuple[Rule, ...]:
+    """The rules after a change of the window, from a month on where the new one is weaker."""
+    *earlier, current = rules
+    if is_stronger(window, current.window) or since is None:
+        return (*earlier, Rule(window))
+    return (*earlier, replace(current, before=since), Rule(window))
+
+
+def _window(value: Any) -> int | None:
+    """A window as an event has it. Raises ValueError where it is none."""
+    if value is None:
+        return None
+    if type(value) is not int or not 1 <= value <= LONGEST_WINDOW:
+        raise ValueError("not a number of months")
+    return value
+
+
+def _span(months: list[str]) -> Span:
+    return Span(Month(min(months)), Month(max(months)))
 
 
 def _shortened(value: Any) -> str:

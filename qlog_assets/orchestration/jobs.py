@@ -9,6 +9,7 @@ from typing import Any, TypeAlias
 
 import dagster as dg
 
+from qlog_assets.door.due import find_due_month
 from qlog_assets.errors import QlogError
 from qlog_assets.mechanisms.mechanism import Mechanism
 from qlog_assets.orchestration.resources import BATCHES, PolicyResource, WarehouseResource
@@ -67,13 +68,24 @@ def study_job(study: Study) -> AssetJob:
 
 def monthly_schedule(mechanism: Mechanism, job: AssetJob) -> dg.ScheduleDefinition:
     """On the second of each month, at night, the month that ended: late files of the first day are in by then."""
-    return dg.build_schedule_from_partitioned_job(  # type: ignore[return-value]
-        job,
+
+    @dg.schedule(
         name=f"{mechanism.name}_monthly",
-        day_of_month=2,
-        hour_of_day=3,
+        job=job,
+        cron_schedule="0 3 2 * *",
         default_status=dg.DefaultScheduleStatus.STOPPED,
+        description=f"Releases the newest complete month that {mechanism.title} has not decided, if the budget admits "
+        "it; otherwise it skips, says why, and goes on by itself once a month fits.",
     )
+    def monthly(
+        context: dg.ScheduleEvaluationContext, warehouse: WarehouseResource, policy: PolicyResource
+    ) -> dg.RunRequest | dg.SkipReason:
+        due = find_due_month(
+            warehouse.open(), policy.chosen(), warehouse.ledger(), mechanism, context.scheduled_execution_time
+        )
+        return dg.SkipReason(due.reason) if due.month is None else dg.RunRequest(partition_key=due.month)
+
+    return monthly
 
 
 def audit_job() -> AssetJob:
@@ -81,6 +93,14 @@ def audit_job() -> AssetJob:
         "audit",
         selection=dg.AssetSelection.assets("release_audit"),
         description="Verifies every release; fails on any finding.",
+    )
+
+
+def budget_job() -> AssetJob:
+    return dg.define_asset_job(
+        "budget",
+        selection=dg.AssetSelection.assets("privacy_budget"),
+        description="Shows what was spent over the months and what is left; reads the ledger and charges nothing.",
     )
 
 

@@ -26,6 +26,7 @@ from markupsafe import Markup
 from qlog_assets.report.account import Account, join_words
 from qlog_assets.report.datasheet_numbers import Numbers, numbers_of
 from qlog_assets.report.manifest import words_of
+from qlog_assets.report.over_time import tell_over_time
 from qlog_assets.report.plots import distribution
 from qlog_assets.report.tables import CSV_NOTE, PublishedFile, describe_file
 
@@ -94,6 +95,7 @@ def render(
             epsilon_per_year=numbers.loss(guarantee, "epsilon", 12),
             doubled_epsilon=numbers.loss(guarantee, "epsilon", 2),
             doubled_delta=numbers.doubled_delta(guarantee),
+            over_time=tell_over_time(manifest),
             told=told,
             month=month_name(manifest["month"]),
             table_names=join_words([_words(name) for name in names]),

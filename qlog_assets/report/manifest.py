@@ -76,12 +76,14 @@ def build_manifest(
     about: Mapping[str, str | None] | None = None,
     software: Mapping[str, str] | None = None,
     words: int = WORDS,
+    budget: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
     """The manifest of a release as JSON values, checked against the schema.
 
     `drawn_on` is a date out of the ledger, so that a release made again has the same manifest; `parameters` are JSON
     values as `Parameters.as_public` gives them; `pools` are the public lists' provenance; `words` is the version of
-    the public words, which the first one did not state; `witnessed` is None for draws of versions that did not say.
+    the public words, which the first one did not state; `witnessed` is None for draws of versions that did not say;
+    `budget` is what the release's charge counts against, where that is a window of months or once was.
     """
     known = set(_schema()["properties"]["pools"]["items"]["properties"])
     manifest = {
@@ -104,6 +106,7 @@ def build_manifest(
         "ledger": {"seq": ledger_seq, "salt": ledger_salt, "salted_head": ledger_salted_head}
         | ({} if witnessed is None else {"witnessed": witnessed}),
         **({} if words == FIRST_WORDS else {"words": words}),
+        **({} if budget is None else {"budget": dict(budget)}),
     }
     return _parse(canonical_json(manifest), "the manifest")
 

@@ -1,11 +1,10 @@
-"""The landing sensor ingests and never releases; the schedule asks for the month that ended."""
+"""The landing sensor ingests and never releases."""
 
 from __future__ import annotations
 
 import json
 import shutil
 from collections.abc import Callable
-from datetime import datetime
 from pathlib import Path
 
 import dagster as dg
@@ -125,22 +124,3 @@ def test_the_sensor_runs_the_ingest_job_which_releases_nothing(home: Path, monke
     assert sensor.default_status is dg.DefaultSensorStatus.STOPPED
     job = definitions.resolve_job_def("ingest")
     assert {key.to_user_string() for key in job.asset_layer.executable_asset_keys} == {"landing_batch"}
-
-
-@pytest.mark.parametrize(
-    ("now", "month"),
-    [("2006-04-02", "2006-03"), ("2006-06-02", "2006-05"), ("2007-01-02", "2006-05")],
-)
-@pytest.mark.parametrize("mechanism", ["safelog", "zealous"])
-def test_the_schedule_asks_for_the_month_that_ended_and_after_the_policys_last_for_that_one(
-    home: Path, monkeypatch: pytest.MonkeyPatch, mechanism: str, now: str, month: str
-) -> None:
-    """Asking for the last month again costs nothing: it is served."""
-    definitions = load_definitions(home, monkeypatch)
-    schedule = definitions.resolve_schedule_def(f"{mechanism}_monthly")
-    assert schedule.default_status is dg.DefaultScheduleStatus.STOPPED
-    context = dg.build_schedule_context(
-        scheduled_execution_time=datetime.fromisoformat(now), repository_def=definitions.get_repository_def()
-    )
-    (request,) = schedule.evaluate_tick(context).run_requests or []
-    assert request.partition_key == month

@@ -1,0 +1,65 @@
+"""Which month is due for a release: complete, allowed by the policy, with rows, undecided, and within the budget.
+
+It asks ledger, policy and the names of what was ingested, never a row. It decides nothing for the door, which asks the
+ledger again; it spares runs that the door would refuse, and says why.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from qlog_assets.ledger import Ledger
+from qlog_assets.mechanisms.mechanism import Mechanism
+from qlog_assets.months import Month
+from qlog_assets.pipeline.batches import batches, months_of
+from qlog_assets.policy import Policy
+from qlog_assets.privacy.guarantee import PrivacyLoss
+from qlog_assets.storage.warehouse import Warehouse
+
+
+@dataclass(frozen=True)
+class Due:
+    """The month to ask for, or why there is none."""
+
+    month: Month | None
+    reason: str
+
+
+def find_due_month(warehouse: Warehouse, policy: Policy, ledger: Ledger, mechanism: Mechanism, now: datetime) -> Due:
+    """The newest complete month that is neither released nor withdrawn and that the budget admits."""
+    newest = Month.numbered(Month.containing(now).number - 1)
+    if policy.last is not None:
+        newest = min(newest, policy.last)
+    if newest < policy.first:
+        return Due(None, f"no month of the policy is complete yet: its first is {policy.first}")
+    decided = {
+        charge.month
+        for charge in ledger.charges(policy.dataset)
+        if charge.mechanism == mechanism.name and charge.counted
+    }
+    ingested = {Month(name) for batch in batches(warehouse) for name in months_of(batch)}
+    open_months = sorted((m for m in ingested - decided if policy.first <= m <= newest), reverse=True)
+    if not open_months:
+        if newest not in ingested:
+            return Due(None, f"no rows of {newest} were ingested yet, and every ingested month before it is decided")
+        return Due(None, f"every ingested month up to {newest} has a {mechanism.name} release or had one")
+    loss = mechanism.guarantee(policy.variant(mechanism), policy.parameters(mechanism)).proven
+    assert loss is not None  # only publishable variants can be chosen in a policy
+    for month in open_months:
+        if first_fitting(ledger, policy, loss, month) == month:
+            return Due(month, f"{month} is due")
+    later = first_fitting(ledger, policy, loss, open_months[0].next())
+    goes_on = (
+        f"the next month that fits is {later}"
+        if later
+        else "no later month fits: qlog ledger set-budget needs a reason"
+    )
+    return Due(None, f"{open_months[0]} does not fit the budget beside what was spent: {goes_on}")
+
+
+def first_fitting(ledger: Ledger, policy: Policy, loss: PrivacyLoss, month: Month) -> Month | None:
+    """The first month from this one on that the budget admits at this cost; the month itself before any account."""
+    if not any(dataset.name == policy.dataset for dataset in ledger.datasets()):
+        return month
+    return ledger.first_fitting(policy.dataset, loss.epsilon, loss.delta, loss.rho, month)
