@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from qlog_assets.ledger import Ledger, LedgerError
+from qlog_assets.mechanisms.register import releasable
 from qlog_assets.months import Month
 from qlog_assets.storage.warehouse import Warehouse
 
 
 def unreleased_warning(warehouse: Warehouse, dataset: str, month: Month, mechanism: str | None = None) -> str | None:
-    """One line where the month has no release (of the mechanism, or of any); None where it has one.
+    """One line where the month has no release; None where it has one.
 
+    Of the mechanism, if it can be released; otherwise of any, since what is learned here may shape any.
     A ledger that cannot be asked knows of none: the cautious answer.
     """
+    if mechanism not in {each.name for each in releasable()}:
+        mechanism = None
     try:
         charges = Ledger.open(warehouse.ledger_url, create=False).charges(dataset)
     except LedgerError:

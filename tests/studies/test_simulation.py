@@ -9,7 +9,7 @@ from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
-from support.cli import qlog
+from support.cli import Answer, qlog
 from support.instances import AOL_HEADER, MONTHS, POPULAR, USERS, make_home
 
 MARCH = MONTHS[0]
@@ -101,3 +101,18 @@ def test_a_baseline_prints_what_k_users_have_with_exact_counts_and_promises_noth
 
     assert printed(USERS) == dict.fromkeys(POPULAR, USERS)
     assert printed(USERS + 1) == {}
+
+
+def test_looking_at_a_month_before_its_release_is_said_in_one_line_and_after_it_no_more(released: Path) -> None:
+    def simulated(month: str, *words: str) -> Answer:
+        return qlog(released, "simulate", "safelog", "--month", month, *words)
+
+    before, after = simulated(MONTHS[1], "--json").json["warning"], simulated(MARCH, "--json").json["warning"]
+    assert before.startswith(f"{MONTHS[1]} has no safelog release yet: parameters chosen after looking at this are")
+    assert "qlog plan" in before and after is None
+    assert simulated(MONTHS[1]).success.splitlines()[0] == before
+    assert "release yet" not in simulated(MARCH).success
+    # The month has a Safelog release, which says nothing for a release of ZEALOUS.
+    zealous = qlog(released, "simulate", "zealous", "--month", MARCH, "--json").json["warning"]
+    assert zealous.startswith(f"{MARCH} has no zealous release yet")
+    assert qlog(released, "simulate", "baselines", "--month", MARCH, "--json").json["warning"] is None

@@ -16,7 +16,11 @@ from support.cli import qlog
 from support.door import public_files, warehouse_at
 from support.instances import edit_policy, small_log
 
+from qlog_assets.pipeline.batches import ingest_batch
+from qlog_assets.pipeline.landing import batch_of, landed_files
+from qlog_assets.policy import Policy
 from qlog_assets.storage.dagster_home import open_existing
+from qlog_assets.storage.engine import Engine
 from qlog_assets.verify.audit import audit_warehouse
 
 pytestmark = pytest.mark.slow
@@ -108,6 +112,17 @@ def test_a_file_that_was_ingested_then_adds_nothing_now(earlier: Path, tmp_path:
     assert qlog(earlier, "ingest", log, "--format", "aol", "--json").json["already_ingested"] == ["again.txt"]
     assert every_file(earlier / "private" / "raw_log") == private
     assert not (earlier / "private" / "landing_batch").exists()
+
+
+def test_a_file_read_again_by_todays_reader_changes_no_release_where_no_id_changes(earlier: Path) -> None:
+    """What docs/checks.md tells the operator to do about ids that an earlier reader left in another form."""
+    before, warehouse = public_files(earlier), warehouse_at(earlier)
+    (landed,) = landed_files(warehouse)
+    with Engine.open(warehouse) as engine:
+        _, fresh = ingest_batch(warehouse, engine, batch_of(*landed), Policy.load(earlier / "policy.toml").admission)
+    assert fresh and not list((earlier / "private" / "rejected_log").glob("*/current"))
+    answer = qlog(earlier, "release", "safelog", "--month", "2006-03", "--json").json
+    assert answer["charged"] is False and public_files(earlier) == before
 
 
 def test_its_months_can_be_forgotten(earlier: Path) -> None:

@@ -15,6 +15,7 @@ from qlog_assets.mechanisms.safelog import noise as safelog
 from qlog_assets.mechanisms.safelog.parameters import SafelogParameters
 from qlog_assets.policy import Policy
 from qlog_assets.privacy.randomness import SeededRandom
+from qlog_assets.privacy.zero_domain import decode_pairs, encode_pairs
 
 NOBODY = np.empty(0, dtype=np.int64)
 
@@ -70,3 +71,15 @@ def test_one_query_a_user_has_no_transitions_and_pays_for_none() -> None:
     guaranteed = guarantee("safelog", "sound", chosen)
     assert guaranteed.proven is not None
     assert guaranteed.proven.epsilon == Fraction(1, 2) + Fraction(1, 2)
+
+
+@pytest.mark.parametrize("queries", [10**6 + 2, 2**31])
+def test_however_many_queries_the_noise_released_their_transitions_are_drawn(queries: int) -> None:
+    """Above a million queries the numbering of pairs once failed, after the noise of the queries was drawn."""
+    before, after = np.array([0, queries - 1]), np.array([queries - 1, 0])
+    cells = encode_pairs(before, after, queries)
+    drawn = safelog.draw_transitions(SeededRandom(1), cells, np.array([500, 700]), queries, SafelogParameters())
+    assert list(drawn.support.indices) == [0, 1]
+    found = decode_pairs(np.concatenate([cells, drawn.cells]), queries)
+    assert (found[0][:2] == before).all() and (found[1][:2] == after).all()
+    assert (found[0] != found[1]).all() and max(found[0].max(), found[1].max()) < queries
