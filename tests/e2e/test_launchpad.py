@@ -1,0 +1,148 @@
+"""Dagster's launchpad in a browser: it opens empty, a month is picked, and *Launch Run* launches what is written."""
+
+from __future__ import annotations
+
+import shutil
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from support.browser import picture
+from support.door import charges, warehouse_at
+from support.instances import MONTHS, Prepared, edit_policy
+from support.server import RUN_SECONDS, Server
+
+from qlog_assets.mechanisms.register import releasable, simulated
+from qlog_assets.pipeline.batches import batches
+from qlog_assets.studies.register import studies
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Page
+
+pytestmark = pytest.mark.browser
+
+MARCH, APRIL = MONTHS
+MONTHLY = (
+    *(f"{mechanism.name}_release" for mechanism in releasable()),
+    *(f"{mechanism.name}_simulation" for mechanism in simulated()),
+    *(f"{study.name}_study" for study in studies() if study.per_month),
+)
+UNPARTITIONED = ("audit", *(f"{study.name}_study" for study in studies() if not study.per_month))
+JOBS = """
+query { repositoriesOrError { ... on RepositoryConnection { nodes { jobs { name } } } } }
+"""
+RUNS = """
+query Runs($job: String!) { runsOrError(filter: {pipelineName: $job}) { ... on Runs { results { runId } } } }
+"""
+SLOW_MACHINE = 120_000
+"""Milliseconds that a page may take to show something; a busy machine takes half a minute."""
+
+
+@pytest.fixture(scope="module")
+def home(prepared: Prepared, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return Path(shutil.copytree(prepared("ingested"), tmp_path_factory.mktemp("pad") / "warehouse", symlinks=True))
+
+
+def open_launchpad(server: Server, page: Page, job: str) -> None:
+    page.goto(f"{server.address}/locations/qlog_assets.definitions/jobs/{job}/playground")
+    page.get_by_text("No errors", exact=True).wait_for(timeout=SLOW_MACHINE)
+
+
+def written(page: Page) -> str:
+    """What stands in the launchpad's editor."""
+    return str(page.evaluate("document.querySelector('.CodeMirror').CodeMirror.getValue()")).strip()
+
+
+def write(page: Page, text: str) -> None:
+    page.locator(".CodeMirror").first.click()
+    page.keyboard.press("Control+A")
+    page.keyboard.insert_text(text)
+
+
+def pick(page: Page, partition: str) -> None:
+    page.get_by_placeholder("Partition").fill(partition)
+    page.get_by_role("menuitem").filter(has_text=partition).first.click(timeout=SLOW_MACHINE)
+
+
+def runs_of(server: Server, job: str) -> set[str]:
+    return {run["runId"] for run in server.ask(RUNS, job=job)["runsOrError"]["results"]}
+
+
+def launch(server: Server, page: Page, job: str) -> tuple[str, str]:
+    """Press the button, which must not be grey, and wait for the run: its status and what its steps complained of."""
+    before = runs_of(server, job)
+    # A click waits until the button is enabled, and fails if it stays grey.
+    page.get_by_role("button", name="Launch Run").click(timeout=SLOW_MACHINE)
+    until = time.monotonic() + RUN_SECONDS
+    while time.monotonic() < until:
+        if new := runs_of(server, job) - before:
+            return server.wait(new.pop())
+        page.wait_for_timeout(200)
+    raise AssertionError(f"nothing was launched for {job}")
+
+
+def test_every_job_is_launched_by_a_test_below(server: Server) -> None:
+    (found,) = server.ask(JOBS)["repositoriesOrError"]["nodes"]
+    ours = {job["name"] for job in found["jobs"] if not job["name"].startswith("__")}
+    assert ours == {*MONTHLY, *UNPARTITIONED, "ingest"}
+
+
+@pytest.mark.parametrize("job", MONTHLY)
+def test_a_month_is_picked_and_launched(server: Server, page: Page, job: str) -> None:
+    open_launchpad(server, page, job)
+    assert written(page) == "{}", "nothing is prefilled"
+    pick(page, MARCH)
+    status, said = launch(server, page, job)
+    picture(page, f"launched-{job}")
+    assert status == "SUCCESS", said
+
+
+def test_a_batch_is_picked_and_ingested(server: Server, page: Page, home: Path) -> None:
+    (batch,) = batches(warehouse_at(home))
+    open_launchpad(server, page, "ingest")
+    assert written(page) == "{}"
+    pick(page, batch.provenance.month)
+    status, said = launch(server, page, "ingest")
+    assert status == "SUCCESS", said
+
+
+@pytest.mark.parametrize("job", UNPARTITIONED)
+def test_a_job_without_partitions_is_launched_as_it_opens(server: Server, page: Page, job: str) -> None:
+    open_launchpad(server, page, job)
+    assert written(page) == "{}"
+    status, said = launch(server, page, job)
+    assert status == "SUCCESS", said
+
+
+def test_decimals_may_be_typed_in_any_way_and_the_policy_is_read_when_the_run_starts(
+    server: Server, page: Page, home: Path
+) -> None:
+    """Picking a month rewrites what was typed; and between opening and launching the owner edits the policy."""
+    open_launchpad(server, page, "safelog_release")
+    write(page, "resources: {policy: {config: {safelog: {delta: 1E-6, click_scale: 2.5}}}}")
+    pick(page, APRIL)
+    page.get_by_text("No errors", exact=True).wait_for(timeout=SLOW_MACHINE)
+    picture(page, "launchpad")
+    edit_policy(home, safelog="threshold = 11")
+    status, said = launch(server, page, "safelog_release")
+    assert status == "SUCCESS", said
+    (charge,) = (charge for charge in charges(home) if charge.month == APRIL)
+    assert (charge.parameters["delta"], charge.parameters["click_scale"]) == ("1E-6", "2.5")
+    assert charge.parameters["threshold"] == 11, "the policy is that of the run, not of the code's loading"
+
+
+def test_what_only_the_policy_file_may_say_is_refused_with_that_sentence(
+    server: Server, page: Page, home: Path
+) -> None:
+    before = len(charges(home))
+    open_launchpad(server, page, "zealous_release")
+    write(page, "resources: {policy: {config: {settings: {budget.epsilon: 1000000}}}}")
+    pick(page, APRIL)
+    status, said = launch(server, page, "zealous_release")
+    assert status == "FAILURE" and "come from the policy file alone" in said
+    open_launchpad(server, page, "zealous_release")
+    write(page, "resources: {policy: {config: {zealous: {epsilon: 201}}}}")
+    status, said = launch(server, page, "zealous_release")
+    assert status == "FAILURE" and "one release may cost ε = 2 at most" in said
+    assert len(charges(home)) == before
