@@ -8,9 +8,7 @@ only after the witness has its events, and is refused where the witness knows mo
 
 from __future__ import annotations
 
-import getpass
 import json
-import os
 import re
 import secrets
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -27,6 +25,7 @@ from qlog_assets.ledger.rules import (
     DrawConflictError,
     WithdrawnError,
     allow,
+    as_reason,
     charge_of,
     dataset_of,
     in_words,
@@ -34,7 +33,7 @@ from qlog_assets.ledger.rules import (
     over_budget,
 )
 from qlog_assets.ledger.state import NEXT_STATES, Charge, Dataset, Request, State, fold
-from qlog_assets.ledger.store import Author, LedgerError, MissingLedgerError, Store, Writer
+from qlog_assets.ledger.store import Author, LedgerError, MissingLedgerError, Store, Writer, user_name
 from qlog_assets.ledger.witness import Witness, meet_witness, tell_witness
 from qlog_assets.months import Month
 from qlog_assets.storage.digests import canonical_line
@@ -85,14 +84,12 @@ class Ledger:
         author = Author(who or user_name(), run_id, code_version)
         if clock is not None:
             author = replace(author, clock=clock)
-        # Asked before the ledger is looked for: what the witness knows by now, a ledger that is there had before.
-        remembered = create and witness is not None and witness.last() is not None
         try:
-            store = Store.open(place, author, create=create and not remembered, wait_seconds=wait_seconds)
-        except MissingLedgerError as missing:
-            if witness is None or not remembered:
+            store = Store.open(place, author, create=create and witness is None, wait_seconds=wait_seconds)
+        except MissingLedgerError:
+            if not create or witness is None:
                 raise
-            raise witness.refusal([], missing.where) from None
+            store = _make_unless_lost(place, author, witness, wait_seconds)
         return cls(store, author, witness)
 
     @classmethod
@@ -359,6 +356,17 @@ class Ledger:
             return state.charges[charge.release_id]
 
 
+def _make_unless_lost(place: str | Path, author: Author, witness: Witness, wait_seconds: float) -> Store:
+    """A new ledger, unless a witness knows that there was one: then it was lost, and is not made anew."""
+    # In this order: what the witness knows by now was in the ledger before, so one that another process is just making
+    # is found by the second look.
+    remembered = witness.last() is not None
+    try:
+        return Store.open(place, author, create=not remembered, wait_seconds=wait_seconds)
+    except MissingLedgerError as missing:
+        raise witness.refusal([], missing.where) from None
+
+
 def check_history(writer: Writer) -> tuple[State, list[str]]:
     """The state under the lock, and what is wrong with the history that it comes from."""
     state, contradictions = fold(writer.events)
@@ -373,24 +381,9 @@ def _new_release_id(state: State, request: Request) -> str:
             return release_id
 
 
-def as_reason(text: str) -> str:
-    """A reason on one line; an error where there is none."""
-    if not text.strip():
-        raise LedgerError("a reason is needed: it is what an auditor will read")
-    return " ".join(text.split())
-
-
 def _plain(values: Mapping[str, Any]) -> dict[str, Any]:
     """The values as JSON gives them back, so that what is compared now is what is compared after a restart."""
     try:
         return dict(json.loads(canonical_line(dict(values))))
     except (TypeError, ValueError) as error:
         raise LedgerError(f"the ledger cannot store this: {error}") from None
-
-
-def user_name() -> str:
-    """The operating system's name for the user, without a host: the ledger may travel to an auditor."""
-    try:
-        return getpass.getuser()
-    except (KeyError, OSError):  # a container may run a user that has no name
-        return f"uid {os.getuid()}"

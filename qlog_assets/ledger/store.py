@@ -6,6 +6,7 @@ module. What the events mean is not: see `state.py`.
 
 from __future__ import annotations
 
+import getpass
 import os
 import secrets
 from collections.abc import Callable, Iterator, Sequence
@@ -92,6 +93,14 @@ class Author:
     run_id: str | None = None
     code_version: str | None = None
     clock: Callable[[], datetime] = lambda: datetime.now(UTC)
+
+
+def user_name() -> str:
+    """The operating system's name for the user, without a host: the ledger may travel to an auditor."""
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):  # a container may run a user that has no name
+        return f"uid {os.getuid()}"
 
 
 @dataclass
