@@ -26,6 +26,7 @@ from qlog_assets.ledger.rules import (
     DrawConflictError,
     WithdrawnError,
     allow,
+    as_reason,
     charge_of,
     dataset_of,
     first_fitting,
@@ -96,14 +97,12 @@ class Ledger:
         author = Author(who or user_name(), run_id, code_version)
         if clock is not None:
             author = replace(author, clock=clock)
-        # Asked before the ledger is looked for: what the witness knows by now, a ledger that is there had before.
-        remembered = create and witness is not None and witness.last() is not None
         try:
-            store = Store.open(place, author, create=create and not remembered, wait_seconds=wait_seconds)
-        except MissingLedgerError as missing:
-            if witness is None or not remembered:
+            store = Store.open(place, author, create=create and witness is None, wait_seconds=wait_seconds)
+        except MissingLedgerError:
+            if not create or witness is None:
                 raise
-            raise witness.refusal([], missing.where) from None
+            store = _make_unless_lost(place, author, witness, wait_seconds)
         return cls(store, author, witness)
 
     @classmethod
@@ -460,6 +459,17 @@ class Ledger:
             return state.charges[charge.release_id]
 
 
+def _make_unless_lost(place: str | Path, author: Author, witness: Witness, wait_seconds: float) -> Store:
+    """A new ledger, unless a witness knows that there was one: then it was lost, and is not made anew."""
+    # In this order: what the witness knows by now was in the ledger before, so one that another process is just making
+    # is found by the second look.
+    remembered = witness.last() is not None
+    try:
+        return Store.open(place, author, create=not remembered, wait_seconds=wait_seconds)
+    except MissingLedgerError as missing:
+        raise witness.refusal([], missing.where) from None
+
+
 def check_history(writer: Writer) -> tuple[State, list[str]]:
     """The state under the lock, and what is wrong with the history that it comes from."""
     state, contradictions = fold(writer.events)
@@ -477,13 +487,6 @@ def _new_release_id(state: State, request: Request) -> str:
 def _refuse_name(dataset: str) -> None:
     if not re.fullmatch(r"[a-z0-9][a-z0-9_-]{0,62}", dataset):
         raise LedgerError(f"{dataset!r} is not a data set's name: small letters, digits, - and _")
-
-
-def as_reason(text: str) -> str:
-    """A reason on one line; an error where there is none."""
-    if not text.strip():
-        raise LedgerError("a reason is needed: it is what an auditor will read")
-    return " ".join(text.split())
 
 
 def _plain(values: Mapping[str, Any]) -> dict[str, Any]:

@@ -183,3 +183,10 @@ def allow(charge: Charge, to: str) -> None:
     elif charge.state == "reserved":
         hint = ": nothing was drawn yet" + (" (abandon gives its charge back)" if to == "withdrawn" else "")
     raise LedgerError(f"{charge.release_id} is {charge.state} and cannot become {to}{hint}")
+
+
+def as_reason(text: str) -> str:
+    """A reason on one line; an error where there is none."""
+    if not text.strip():
+        raise LedgerError("a reason is needed: it is what an auditor will read")
+    return " ".join(text.split())

@@ -366,6 +366,7 @@ def test_a_witness_that_cannot_be_reached_stops_a_charge_before_it_is_made(place
         with pytest.raises(LedgerError, match=r"the witness at .* cannot be (reached|used)") as refusal:
             Ledger.open(place, witness=witness).reserve(**request())
         assert witness.where in str(refusal.value) and "hunter" not in str(refusal.value)
+        assert Ledger.open(place, witness=witness).spent(DATASET).epsilon == 0  # questions are answered
     assert ledger.events() == before
 
 
