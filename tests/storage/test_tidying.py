@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import stat
+import tempfile
 from pathlib import Path
 
 from support.cli import qlog
@@ -67,7 +68,8 @@ def test_a_warehouse_that_everybody_can_write_is_told(home: Path) -> None:
     assert "can be written by everybody" in qlog(home, "ledger").err
 
 
-def _die_with_system_scratch() -> None:
+def _die_with_system_scratch(place: str) -> None:
+    tempfile.tempdir = place
 
     with system_scratch():
         os.kill(os.getpid(), signal.SIGKILL)
@@ -75,7 +77,7 @@ def _die_with_system_scratch() -> None:
 
 def test_what_was_left_outside_any_warehouse_is_removed_by_the_next_one() -> None:
     with system_scratch() as mine:
-        assert in_child(_die_with_system_scratch).killed
+        assert in_child(_die_with_system_scratch, tempfile.gettempdir()).killed
         before = set(mine.parent.iterdir())
         with system_scratch() as another:
             left = set(mine.parent.iterdir()) - {another}

@@ -59,8 +59,8 @@ def hand_in(place: str) -> Iterator[sa.Connection]:
 
 
 @contextmanager
-def held_lock(place: str) -> Iterator[None]:
-    """Another process's open write transaction."""
+def held_lock(place: str, broken: bool = False) -> Iterator[None]:
+    """Another process's open write transaction; `broken` if its server is gone at the end of the block."""
     engine = sa.create_engine(place if "://" in place else f"sqlite:///{place}", isolation_level="AUTOCOMMIT")
     with engine.connect() as connection:
         sqlite = connection.dialect.name == "sqlite"
@@ -68,5 +68,8 @@ def held_lock(place: str) -> Iterator[None]:
         if not sqlite:
             connection.execute(sa.text("LOCK TABLE events IN EXCLUSIVE MODE"))
         yield
-        connection.execute(sa.text("ROLLBACK"))
+        if broken:
+            connection.invalidate()
+        else:
+            connection.execute(sa.text("ROLLBACK"))
     engine.dispose()

@@ -13,7 +13,8 @@ import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
@@ -40,9 +41,46 @@ def find_programs() -> Path:
     raise UnavailableError("PostgreSQL's server programs are not installed")
 
 
+class Server:
+    """A server that runs, and can be stopped and started again on the same files."""
+
+    def __init__(self, home: Path, run: Callable[..., None]) -> None:
+        self._home, self._run = home, run
+        self.url = f"postgresql+psycopg://postgres@/postgres?host={home}"
+
+    def start(self) -> None:
+        # A socket only its owner and root can reach, no network, and no care for durability.
+        self._run("pg_ctl", "start", "--wait", "-o", f"-k {self._home} -c listen_addresses= -c fsync=off")
+
+    def stop(self) -> None:
+        """As a machine stops that loses its power."""
+        self._run("pg_ctl", "stop", "--wait", "--mode=immediate")
+
+    def wait_for_waiting(self, seconds: float = 120) -> None:
+        """Wait until somebody waits for a lock."""
+        import sqlalchemy as sa
+
+        until = time.monotonic() + seconds
+        engine = sa.create_engine(self.url, isolation_level="AUTOCOMMIT", poolclass=sa.pool.NullPool)
+        waiting = sa.text("SELECT count(*) FROM pg_locks WHERE NOT granted")
+        while time.monotonic() < until:
+            with engine.connect() as connection:
+                if connection.scalar(waiting):
+                    return
+            time.sleep(0.01)
+        raise AssertionError(f"nobody waited for a lock for {seconds} s")
+
+
 @contextmanager
 def temporary_server() -> Iterator[str]:
     """Start a server, yield an SQLAlchemy URL for it, stop it and remove its files."""
+    with running_server() as server:
+        yield server.url
+
+
+@contextmanager
+def running_server() -> Iterator[Server]:
+    """The same, as a server that the block may stop and start."""
     programs = find_programs()
     user = UNPRIVILEGED if os.getuid() == 0 else None
     home = Path(tempfile.mkdtemp(prefix="qlog-postgresql-"))
@@ -66,12 +104,13 @@ def temporary_server() -> Iterator[str]:
             except LookupError:
                 raise UnavailableError(f"running as root, and there is no user {user}") from None
         run("initdb", "--username=postgres", "--auth=trust", "--encoding=UTF8", "--no-locale", "--no-sync")
-        # A socket only its owner and root can reach, no network, and no care for durability.
-        run("pg_ctl", "start", "--wait", "-o", f"-k {home} -c listen_addresses= -c fsync=off")
+        server = Server(home, run)
+        server.start()
         try:
-            yield f"postgresql+psycopg://postgres@/postgres?host={home}"
+            yield server
         finally:
-            run("pg_ctl", "stop", "--wait", "--mode=immediate")
+            if (home / "data" / "postmaster.pid").exists():
+                server.stop()
     finally:
         shutil.rmtree(home)
 
