@@ -15,6 +15,7 @@ from support.cli import qlog
 from support.door import public_files, warehouse_at
 from support.instances import small_log
 
+from qlog_assets.policy import Policy
 from qlog_assets.storage.dagster_home import open_existing
 from qlog_assets.verify.audit import audit_warehouse
 
@@ -47,6 +48,13 @@ def test_its_releases_audit_green_with_nothing_left_uncounted(earlier: Path) -> 
     assert len(report.releases) == 3
     # No note says that a limit could not be counted or a run is unknown: stages and history are read as they were.
     assert [verdict.notes for verdict in report.releases] == [[], [], ["withdrawn; its charge stays"]]
+
+
+def test_a_deep_audit_of_it_is_green_and_says_that_the_ledger_has_no_entries(earlier: Path) -> None:
+    report = audit_warehouse(warehouse_at(earlier), deep=Policy.load(earlier / "policy.toml").lists)
+    assert report.ok, report.all_findings
+    believed = report.releases[0].believed
+    assert "capped_log 2006-03: its own provenance, because the ledger has no entry of it" in believed
 
 
 def test_its_history_is_read_and_its_settings_are_left_alone_by_an_audit(earlier: Path) -> None:
