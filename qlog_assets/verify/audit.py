@@ -127,7 +127,7 @@ def audit_warehouse(
         charges = ledger.charges()
     except (MissingLedgerError, DamagedLedgerError) as error:
         return without_ledger(warehouse, error)
-    except LedgerError as error:
+    except (LedgerError, OSError) as error:
         return AuditReport([], [], [str(error)], deep is not None)
     known = {charge.release_id: charge for charge in charges}
     for release_id in release_ids:
@@ -161,11 +161,11 @@ def audit_warehouse(
 def finishing(report: AuditReport, what: str) -> Iterator[None]:
     """Turn what the machine refuses, a file, a disk, a connection, into a failure of the audit: it is no finding.
 
-    These texts name files, never values.
+    These texts name files, never values. A loop of links is a RuntimeError of pathlib's.
     """
     try:
         yield
-    except (OSError, LedgerError, duckdb.IOException, duckdb.OutOfMemoryException) as error:
+    except (OSError, RuntimeError, LedgerError, duckdb.IOException, duckdb.OutOfMemoryException) as error:
         words = str(error).strip().splitlines()
         report.failures.append(f"{what}: {words[0] if words else type(error).__name__}")
 

@@ -100,7 +100,8 @@ class Lineage:
                 self._pass(asset, charge.month, draw.release.inputs[asset], found)
         for asset in mechanism.public_inputs:
             if asset in charge.inputs:
-                self._public_input(asset, charge.inputs[asset], found)
+                shape = None if draw is None else draw.release.inputs.get(asset)
+                self._public_input(asset, charge.inputs[asset], shape, found)
         return found
 
     def _limited_input(
@@ -173,9 +174,10 @@ class Lineage:
         if stage.count_rows_from_nowhere(engine, partition, cleaned):
             found.findings.append(f"lineage: {made.asset} {made.month} holds rows that are not in its cleaned_log")
 
-    def _public_input(self, asset: str, digest: str, found: Followed) -> None:
-        """The pool or url list, by its content."""
-        for path in sorted((self.warehouse.private / asset / PUBLIC_MATERIAL).glob("*/provenance.json")):
+    def _public_input(self, asset: str, digest: str, shape: str | None, found: Followed) -> None:
+        """The pool or url list, by its content; the very partition that was drawn from, where the draw tells it."""
+        there = sorted((self.warehouse.private / asset / PUBLIC_MATERIAL).glob("*/provenance.json"))
+        for path in sorted(there, key=lambda path: path.parent.name != shape):
             try:
                 partition = self.warehouse.partition(asset, PUBLIC_MATERIAL, path.parent.name)
             except WarehouseError as error:

@@ -85,6 +85,19 @@ def reseal(asset: str, table: str, column: str, *, entered: bool = False) -> Han
     return hand
 
 
+def swap_pool(home: Path) -> None:
+    """Another list in the place of the one that counts were made with."""
+    made = partition(home, "pool")
+    (path,) = made.files("queries")
+    rows = pq.read_table(path)
+    path.unlink()  # The loaded copy is another name of the same file.
+    texts = pa.array([f"planted {number}" for number in range(rows.num_rows)])
+    pq.write_table(rows.set_column(rows.column_names.index("query"), "query", texts), path)
+    path.chmod(0o600)
+    facts = replace(made.provenance.tables["queries"], files={path.name: file_checksum(path)})
+    replace(made.provenance, tables={"queries": facts}).write(made.path / "provenance.json")
+
+
 def drop_month_of_batch(home: Path) -> None:
     made = batch(home)
     warehouse_at(home).drop_tables(made, [str(MARCH)])
@@ -100,7 +113,7 @@ def make_zealous(home: Path) -> None:
 
 def reseal_items(home: Path) -> None:
     make_zealous(home)
-    reseal("zealous_items", "queries", "item")(home)
+    reseal("zealous_items", "queries", "query")(home)
 
 
 def point_current_back(home: Path) -> None:
@@ -295,7 +308,7 @@ CASES = (
     Case("an item in `zealous_items`, resealed", REFUSED, f"zealous_items 2006-03 {RESEALED}",
          reseal_items, "chained", draw_zealous),
     Case("the public list that a release reads, swapped and resealed", REFUSED, f"pool public {RESEALED}",
-         reseal("pool", "queries", "query"), "chained"),
+         swap_pool, "chained"),
     Case("`cleaned_log`, resealed, then `capped_log` asked for alone", REFUSED, f"cleaned_log 2006-03 {RESEALED}",
          reseal("cleaned_log", "log", "query"), "chained", cap_alone),
     Case("`raw_log`, resealed, then `cleaned_log` asked for alone", REFUSED, f"raw_log 2006-03 {RESEALED}",
@@ -366,7 +379,7 @@ CASES = (
          "pool_augmented 2006-03 does not follow from capped_log and pool: queries differs", count_for_more, "chained"),
     Case("the loaded copy of a public list, changed before it is entered", DEEP,
          "pool public does not follow from the file that the policy names: queries differs",
-         change_cached_pool, "ingested"),
+         change_cached_pool, "chained"),
     Case("a batch that nobody ingested, put there before a release", TOLD,
          "landing_batch planted-aol-0123456789ab: its own provenance, because the ledger has no entry of it",
          plant_batch, "ingested"),

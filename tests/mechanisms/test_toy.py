@@ -30,6 +30,7 @@ from qlog_assets.mechanisms.mechanism import Drawn, Mechanism
 from qlog_assets.mechanisms.register import adding, names
 from qlog_assets.mechanisms.safelog import guarantee as safelog
 from qlog_assets.mechanisms.safelog.parameters import SafelogParameters
+from qlog_assets.pipeline.public_material import PublicLists
 from qlog_assets.pipeline.stage import Inputs, Work
 from qlog_assets.policy import Policy
 from qlog_assets.privacy.randomness import RandomSource
@@ -85,6 +86,24 @@ def test_the_toy_is_released_audited_and_served(museum: Path, monkeypatch: pytes
     assert not any("collected" in note for note in report.releases[0].notes)
     assert door_at(museum).draw("toy", MARCH).charged is False
     assert door_at(museum).publish("toy", MARCH).path == path
+
+
+def test_a_deep_audit_computes_the_stages_of_a_mechanism_that_the_package_does_not_know(
+    museum: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert run_job(museum, "toy_release", monkeypatch).success
+    (verdict,) = audit_warehouse(warehouse_at(museum), deep=PublicLists()).releases
+    assert verdict.findings == [] and "toy_walks 2006-03, from what was collected" in verdict.recomputed
+    # Rows that fit the ledger and not what was collected: as code that is wrong would have written them.
+    partition = warehouse_at(museum).current("toy_walks", MARCH)
+    (file,) = partition.files("walks")
+    rows = pq.read_table(file)
+    pq.write_table(rows.slice(1), file)
+    vouch_for(museum, partition, entered=True)
+    door_at(museum).draw("toy", MARCH, again="with a walk less")
+    door_at(museum).publish("toy", MARCH)
+    findings = audit_warehouse(warehouse_at(museum), deep=PublicLists()).all_findings
+    assert any("toy_walks 2006-03 does not follow from what was collected: walks differs" in each for each in findings)
 
 
 def test_the_audit_says_when_what_was_collected_is_gone(museum: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -63,6 +63,36 @@ def test_a_sound_release_has_neither_findings_nor_notes(prepared: Prepared) -> N
     assert (release_verdict["ok"], release_verdict["findings"], release_verdict["notes"]) == (True, [], [])
 
 
+def test_the_audit_says_what_it_recomputed_and_what_it_believed(prepared: Prepared) -> None:
+    answer = qlog(prepared("released"), "audit", "--json").json
+    (verdict,) = answer["releases"]
+    assert any(each.startswith("its ε and δ") for each in verdict["recomputed"])
+    assert "cleaned_log 2006-03: checksums of its files, against the ledger's entry" in verdict["recomputed"]
+    assert any(each.startswith("cleaned_log 2006-03: that it follows from") for each in verdict["believed"])
+    said = qlog(prepared("released"), "audit").success
+    assert f"{verdict['release_id']}  recomputed: " in said and f"{verdict['release_id']}  believed: " in said
+
+
+def test_a_deep_audit_computes_every_table_again_and_leaves_nothing_behind(prepared: Prepared) -> None:
+    home = prepared("released")
+    answer = qlog(home, "audit", "--deep", "--json").json
+    (verdict,) = answer["releases"]
+    assert (answer["ok"], answer["deep"], verdict["findings"]) == (True, True, [])
+    recomputed = " ".join(verdict["recomputed"])
+    for each in (
+        "capped_log 2006-03, from cleaned_log",
+        "cleaned_log 2006-03, from raw_log",
+        "raw_log 2006-03, from its batches",
+        ", from its landing file",
+        "pool_augmented 2006-03, from capped_log and pool",
+        "pool public, from the file that the policy names",
+    ):
+        assert each in recomputed
+    # What is left to believe is what no file can prove.
+    assert not any(asset in " ".join(verdict["believed"]) for asset in ("log", "pool", "batch"))
+    assert list((home / "private" / "spill").iterdir()) == []
+
+
 def test_the_audit_writes_nothing(prepared: Prepared) -> None:
     home = prepared("released")
     before = {path: path.stat().st_mtime_ns for zone in ("private", "released", "landing") for path in home.rglob(zone)}

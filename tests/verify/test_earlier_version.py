@@ -75,6 +75,13 @@ def test_its_releases_audit_green_with_nothing_left_uncounted(earlier: Path) -> 
     assert [verdict.notes for verdict in report.releases] == [[], [], ["withdrawn; its charge stays"]]
 
 
+def test_a_deep_audit_of_it_is_green_and_says_that_the_ledger_has_no_entries(earlier: Path) -> None:
+    report = audit_warehouse(warehouse_at(earlier), deep=Policy.load(earlier / "policy.toml").lists)
+    assert report.ok, report.all_findings
+    believed = report.releases[0].believed
+    assert "capped_log 2006-03: its own provenance, because the ledger has no entry of it" in believed
+
+
 def test_its_history_is_read_and_its_settings_are_left_alone_by_an_audit(earlier: Path) -> None:
     settings = earlier / "dagster" / "dagster.yaml"
     before = settings.read_bytes()

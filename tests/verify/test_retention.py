@@ -87,6 +87,17 @@ def test_audits_stay_green_and_say_what_can_no_longer_be_counted(released: Path)
     assert "its stored draw is no longer there" in verdict["notes"]
 
 
+def test_what_forgetting_takes_out_of_a_batch_is_not_taken_for_tampering(released: Path) -> None:
+    """The batch holds April, too: its provenance changes, and the ledger's event says why."""
+    forget(released)
+    build_chain(released, APRIL)
+    release(released, APRIL)
+    door = door_at(released)
+    report = audit_warehouse(door.warehouse, "small", deep=door.policy.lists)
+    assert report.ok, report.all_findings
+    assert any("from its landing file" in each for verdict in report.releases for each in verdict.recomputed)
+
+
 def test_the_public_release_is_still_served_and_still_watched(released: Path) -> None:
     forget(released)
     before = public_files(released)
