@@ -14,7 +14,7 @@ import pytest
 from support.cli import qlog
 from support.server import end_group, environment_of, free_port
 
-from qlog_assets.ui.unlocked import UNLOCKED
+from qlog_assets.ui.unlocked import UNLOCKED, is_code_server
 
 BIN = Path(sys.executable).parent
 ROOT = Path(__file__).parents[2]
@@ -83,11 +83,14 @@ def test_plain_dagster_dev_works_and_its_log_says_once_that_it_has_no_lock(home:
             end_group(process.pid)
 
 
-def test_commands_that_load_the_definitions_are_not_warned(home: Path) -> None:
-    done = subprocess.run(
-        [sys.executable, "-c", "import qlog_assets.definitions"],
-        env=environment_of(home),
-        capture_output=True,
-        check=True,
-    )
-    assert UNLOCKED.encode() not in done.stdout + done.stderr
+@pytest.mark.parametrize(
+    ("arguments", "serves"),
+    [
+        (["dagster", "api", "grpc", "--socket", "x"], True),
+        (["dagster", "job", "execute", "-m", "qlog_assets.definitions"], False),
+        (["qlog", "release", "safelog"], False),
+        (["qlog"], False),
+    ],
+)
+def test_only_the_process_that_serves_definitions_is_warned(arguments: list[str], serves: bool) -> None:
+    assert is_code_server(arguments) is serves
