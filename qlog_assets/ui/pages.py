@@ -35,7 +35,7 @@ PASSWORD_FIELDS = Markup(
     '<label for="password">Password</label>'
     '<input id="password" name="password" type="password" autocomplete="current-password" required>'
 )
-TOKEN_HELP = "The token stands in the address that `qlog ui` printed when it was started."
+TOKEN_HELP = Markup("The token stands in the address that <code>qlog ui</code> printed when it was started.")
 PASSWORD_HELP = "Names and passwords are given out by whoever runs this server."
 LEAVE = Markup(
     '<p>You are logged in as {name}.</p><p><a href="{next}">Go on</a></p>'

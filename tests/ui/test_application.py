@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import inspect
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,7 +13,9 @@ import pytest
 from dagster._core.workspace.context import WorkspaceProcessContext, WorkspaceRequestContext
 from dagster._core.workspace.load_target import WorkspaceFileTarget
 from dagster._grpc.client import DagsterGrpcClient
+from dagster_graphql.schema import create_schema
 from dagster_webserver.app import create_app_from_workspace_process_context
+from graphql import ExecutionResult
 from starlette.routing import Mount, Route, WebSocketRoute
 from support.asgi import ask
 
@@ -88,6 +91,14 @@ def test_without_the_lock_dagster_runs_what_stands_in_an_address(workspace: Work
     mutation = "mutation%20%7B%20setNuxSeen%20%7D"
     reply = ask(application, "GET", f"/graphql?query={mutation}", [("Accept", "*/*")])
     assert reply.status == 200 and '"setNuxSeen"' in reply.text
+
+
+def test_a_websocket_answers_subscriptions_only(workspace: Workspace) -> None:
+    """Dagster's websocket subscribes whatever it is sent: a mutation is an error there and does nothing."""
+    asked = create_schema().subscribe("mutation { setNuxSeen }", context=workspace.create_request_context())
+    answer = asyncio.run(asked)
+    assert isinstance(answer, ExecutionResult) and answer.data is None
+    assert [error.message for error in answer.errors or []] == ["The subscription field 'setNuxSeen' is not defined."]
 
 
 def test_a_backfill_carries_the_name_that_our_own_server_signed(workspace: Workspace) -> None:
