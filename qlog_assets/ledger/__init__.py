@@ -3,7 +3,9 @@
 from qlog_assets.ledger.book import Book
 from qlog_assets.ledger.budget import Amount, Budget
 from qlog_assets.ledger.chain import Event, SaltedHead
-from qlog_assets.ledger.ledger import Balance, Ledger
+from qlog_assets.ledger.history import Balance
+from qlog_assets.ledger.ledger import Ledger
+from qlog_assets.ledger.records import Charge, Dataset, Made
 from qlog_assets.ledger.rules import (
     BudgetError,
     DrawConflictError,
@@ -11,7 +13,6 @@ from qlog_assets.ledger.rules import (
     UnknownReleaseError,
     WithdrawnError,
 )
-from qlog_assets.ledger.state import Charge, Dataset, Made
 from qlog_assets.ledger.store import DamagedLedgerError, LedgerError, MissingLedgerError
 from qlog_assets.ledger.witness import Witness, WitnessError
 

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 
 from qlog_assets.ledger.ledger import Ledger
-from qlog_assets.ledger.state import Made
+from qlog_assets.ledger.records import Made
 from qlog_assets.storage.digests import line_digest
 from qlog_assets.storage.partition import Partition, Provenance
 

@@ -15,8 +15,9 @@ from typing import Any
 from qlog_assets.ledger.budget import Budget
 from qlog_assets.ledger.chain import Event, broken_links
 from qlog_assets.ledger.ledger import check_history
+from qlog_assets.ledger.records import Charge
 from qlog_assets.ledger.rules import as_reason
-from qlog_assets.ledger.state import Charge, State, fold
+from qlog_assets.ledger.state import State, fold
 from qlog_assets.ledger.store import Author, LedgerError, Store, Writer
 from qlog_assets.ledger.witness import Comparison, Witness, WitnessError, compare, is_known
 from qlog_assets.processes import user_name

@@ -11,7 +11,8 @@ from fractions import Fraction
 from typing import Any
 
 from qlog_assets.ledger.budget import Amount, Budget, readable, readable_left
-from qlog_assets.ledger.state import NEXT_STATES, Charge, Dataset, Request, State, added_up, rules_after
+from qlog_assets.ledger.records import NEXT_STATES, Charge, Dataset, Request
+from qlog_assets.ledger.state import State, added_up, rules_after
 from qlog_assets.ledger.store import LedgerError
 from qlog_assets.ledger.windows import LAST_MONTH, Span, is_stronger, window_words
 from qlog_assets.months import Month

@@ -1,0 +1,223 @@
+"""What the ledger keeps account of: requests, charges, data sets and entries of what was made. Values only.
+
+They are folded from events in `state.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any, Literal
+
+from qlog_assets.ledger.budget import Amount, Budget
+from qlog_assets.ledger.windows import Rule, Span
+from qlog_assets.privacy.parameters import decimal_text
+from qlog_assets.storage.digests import line_digest
+
+ChargeState = Literal["reserved", "drawn", "published", "abandoned", "withdrawn"]
+LIVE: tuple[ChargeState, ...] = ("reserved", "drawn", "published")
+"""States in which a release stands for its month: asking for a different one needs a reason."""
+NEXT_STATES: dict[ChargeState, tuple[ChargeState, ...]] = {
+    "reserved": ("drawn", "abandoned"),
+    "drawn": ("published", "withdrawn"),
+    "published": ("withdrawn",),
+    "abandoned": (),
+    "withdrawn": (),
+}
+
+
+@dataclass(frozen=True)
+class Request:
+    """Everything that decides what a release is, short of the draw number."""
+
+    dataset: str
+    month: str
+    mechanism: str
+    variant: str
+    mechanism_version: int
+    parameters: Mapping[str, Any]
+    inputs: Mapping[str, str] = field(repr=False)
+    """Digests of what the mechanism reads, by name. Private: they are stored here and never printed."""
+
+    @property
+    def key(self) -> tuple[str, str, str]:
+        """What there is one live release of."""
+        return self.dataset, self.month, self.mechanism
+
+    def fingerprint(self, draw_number: int) -> str:
+        """The name of one draw. Months and data sets are part of it: two empty months have equal inputs."""
+        return line_digest(
+            {
+                "dataset": self.dataset,
+                "month": self.month,
+                "mechanism": self.mechanism,
+                "variant": self.variant,
+                "mechanism_version": self.mechanism_version,
+                "parameters": dict(self.parameters),
+                "inputs": dict(self.inputs),
+                "draw_number": draw_number,
+            }
+        )
+
+    def differences(self, live: Request) -> list[str]:
+        """In what this request differs from the live one, in words. Names inputs, never their digests."""
+        found = []
+        if self.variant != live.variant:
+            found.append(f"variant ({live.variant}, now {self.variant})")
+        for name in sorted({*self.parameters, *live.parameters}):
+            old, new = live.parameters.get(name), self.parameters.get(name)
+            if old != new or (name in self.parameters) != (name in live.parameters):
+                found.append(f"parameter {name} ({_shortened(old)}, now {_shortened(new)})")
+        changed = [
+            name for name in sorted({*self.inputs, *live.inputs}) if self.inputs.get(name) != live.inputs.get(name)
+        ]
+        if changed:
+            found.append(f"input data ({', '.join(changed)})")
+        if self.mechanism_version != live.mechanism_version:
+            found.append(f"mechanism version ({live.mechanism_version}, now {self.mechanism_version})")
+        return found
+
+
+@dataclass(frozen=True)
+class Charge:
+    """One release's cost and its life: reserved, then drawn and published, or given back, or withdrawn."""
+
+    release_id: str
+    fingerprint: str = field(repr=False)
+    """Private: whoever guesses the input can confirm the guess with it."""
+    request: Request
+    draw_number: int
+    epsilon: Fraction
+    delta: Fraction
+    rho: Fraction | None
+    reason: str | None
+    """Why it was drawn although the month had a release; None for a month's first."""
+    span: Span
+    """The months whose rows it read: its own, unless its mechanism read several."""
+    state: ChargeState
+    seq: int
+    at: str
+    who: str
+    run_id: str | None
+    code_version: str | None
+    draw_digest: str | None = field(default=None, repr=False)
+    drawn_seq: int | None = None
+    drawn_at: str | None = None
+    manifest_digest: str | None = None
+    published_seq: int | None = None
+    published_at: str | None = None
+    closed_at: str | None = None
+    closing_reason: str | None = None
+    """Why it was abandoned or withdrawn."""
+    lost: bool = False
+    """Whether the ledger lost it and charged for it again: see `recovery.py`. It counts as withdrawn."""
+
+    @property
+    def dataset(self) -> str:
+        return self.request.dataset
+
+    @property
+    def month(self) -> str:
+        return self.request.month
+
+    @property
+    def mechanism(self) -> str:
+        return self.request.mechanism
+
+    @property
+    def variant(self) -> str:
+        return self.request.variant
+
+    @property
+    def mechanism_version(self) -> int:
+        return self.request.mechanism_version
+
+    @property
+    def parameters(self) -> Mapping[str, Any]:
+        return self.request.parameters
+
+    @property
+    def inputs(self) -> Mapping[str, str]:
+        return self.request.inputs
+
+    @property
+    def live(self) -> bool:
+        return self.state in LIVE
+
+    @property
+    def amount(self) -> Amount:
+        return Amount.of(self.epsilon, self.delta, self.rho)
+
+    def further_months(self) -> dict[str, list[str]]:
+        """What an event says of the months it read, where that is not its own alone."""
+        read = sorted({self.span.first, self.span.last, self.month})
+        return {"months": [str(month) for month in read]} if len(read) > 1 else {}
+
+    @property
+    def counted(self) -> bool:
+        """Whether it takes budget. A withdrawn release does: what was seen cannot be unseen."""
+        return self.state != "abandoned"
+
+
+@dataclass(frozen=True)
+class Dataset:
+    """What one budget protects."""
+
+    name: str
+    budget: Budget
+    unit: str
+    relation: str
+    rules: tuple[Rule, ...] = (Rule(),)
+    """Which charges the budget adds up. The last one is in force for every month; those before it go on for the months
+    before they were replaced by a weaker one."""
+
+    @property
+    def window_months(self) -> int | None:
+        """How many consecutive months the budget is for; None: for ever."""
+        return self.rules[-1].window
+
+    def public_terms(self) -> dict[str, Any] | None:
+        """What a manifest says of the budget: nothing where it is for ever and always was."""
+        if self.rules == (Rule(),):
+            return None
+        return {
+            "epsilon": decimal_text(self.budget.epsilon),
+            "delta": decimal_text(self.budget.delta),
+            "accountant": self.budget.accountant,
+            "window_months": self.window_months,
+            "earlier": [{"window_months": rule.window, "before": rule.before} for rule in self.rules[:-1]],
+        }
+
+
+@dataclass(frozen=True)
+class Made:
+    """What the ledger says was written: a private partition, with a digest of each of its tables."""
+
+    asset: str
+    month: str
+    shape: str
+    tables: Mapping[str, str] = field(repr=False)
+    measured: str = field(repr=False)
+    """The digest of the counts that were taken while it was made."""
+    forgotten: frozenset[str] = frozenset()
+    """Months that were forgotten since: a batch of several months lost their tables."""
+
+    def as_facts(self) -> dict[str, Any]:
+        return {
+            "asset": self.asset,
+            "month": self.month,
+            "shape": self.shape,
+            "tables": dict(self.tables),
+            "measured": self.measured,
+        }
+
+    @classmethod
+    def from_facts(cls, facts: Mapping[str, Any]) -> Made:
+        tables = {str(name): str(digest) for name, digest in facts["tables"].items()}
+        return cls(facts["asset"], facts["month"], facts["shape"], tables, facts["measured"])
+
+
+def _shortened(value: Any) -> str:
+    text = str(value)
+    return text if len(text) <= 40 else f"{text[:37]}..."
