@@ -72,7 +72,6 @@ def serve_ui(
             workspace = start_children(children, folder)
             application = stack.enter_context(application_on(workspace, folder, children, seal))
             lock = Lock(application, gate, hosts, port, seal.headers)
-            listener.listen()  # who opens the address at once waits a moment and is not turned away
             tell(f"{opened_url(gate, host, port)} shows {warehouse.home}; control-C ends it")
             if not is_loopback(host):
                 tell("anybody on the way can read along: put a proxy with TLS before it, see docs/security.md")
@@ -92,16 +91,17 @@ def opened_url(gate: Gate, host: str, port: int) -> str:
 
 @contextmanager
 def listening(host: str, port: int) -> Iterator[socket.socket]:
-    """The socket, held from the start: whoever comes second is told at once."""
-    try:
-        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-        family, kind, protocol, _, address = found[0]
-        with socket.socket(family, kind, protocol) as listener:
+    """The socket, held from the start: a second server is told at once, and who opens the page early waits."""
+    with ExitStack() as stack:
+        try:
+            family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+            listener = stack.enter_context(socket.socket(family, kind, protocol))
             listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             listener.bind(address)
-            yield listener
-    except OSError as error:
-        raise QlogError(f"cannot serve on {host}:{port} ({error.strerror}): choose another --port") from None
+            listener.listen()
+        except OSError as error:
+            raise QlogError(f"cannot serve on {host}:{port} ({error.strerror}): choose another --port") from None
+        yield listener
 
 
 @contextmanager
