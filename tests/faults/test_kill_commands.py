@@ -29,7 +29,8 @@ BOTH = ("release", "safelog", "--month", MARCH, "--month", APRIL, "--json")
 
 
 def wait_for(condition: Callable[[], object], command: Running) -> None:
-    """Wait until something is so, or the command has ended."""
+    """Wait until something is so, or the command has ended. It must not be so before: then nothing is waited for."""
+    assert not condition(), "this was there before the command began"
     until = time.monotonic() + LONGEST_SECONDS
     while not condition() and command.process.is_alive() and time.monotonic() < until:
         time.sleep(0.002)
@@ -54,7 +55,7 @@ def assert_green(home: Path, months: int) -> None:
 
 SEEN = {
     "the first scratch directory": "private/*/.tmp-*",
-    "the raw log": "private/raw_log/*/current",
+    "the cleaned log": "private/cleaned_log/*/current",
     "the limited log": "private/capped_log/*/current",
     "the stored draw": "private/draws/[!.]*",
     "the release": "released/safelog/*/safelog-*",
@@ -85,7 +86,7 @@ def is_running(pid: int) -> bool:
         return False
 
 
-@pytest.mark.parametrize("seen", ["private/raw_log/*/current", "private/capped_log/*/current"])
+@pytest.mark.parametrize("seen", ["private/cleaned_log/*/current", "private/capped_log/*/current"])
 def test_the_months_of_a_killed_release_end_with_it_and_the_next_finishes_them(ingested: Path, seen: str) -> None:
     command = Running(ingested, *BOTH)
     wait_for(has(ingested, seen), command)
@@ -151,7 +152,7 @@ def test_a_signal_in_the_middle_of_a_step_is_one_line_and_leaves_nothing_half_wr
     ingested: Path, number: signal.Signals, code: int, words: tuple[str, ...]
 ) -> None:
     command = Running(ingested, *words)
-    wait_for(has(ingested, "private/raw_log/*/current"), command)
+    wait_for(has(ingested, "private/cleaned_log/*/current"), command)
     os.kill(command.process.pid, number)
     answer = command.end()
     assert (answer.code, answer.out) == (code, ""), answer.err
