@@ -12,8 +12,6 @@ guarantee. How a release looks is `publication.py` and `report/`; how its files 
 from __future__ import annotations
 
 import errno
-import secrets
-import traceback
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -21,7 +19,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from qlog_assets.door.draws import Draw, DrawnRelease, discard_draw, load_draw, store_draw
+from qlog_assets.door.drawing import describe_draw, draw_tables, list_rows
+from qlog_assets.door.draws import Draw, discard_draw, load_draw, store_draw
 from qlog_assets.door.inputs import DoorError, collect_inputs, refuse_broken_limits
 from qlog_assets.door.outputs import recorded_draw, refuse_changed_inputs, refuse_damaged, refuse_failed
 from qlog_assets.door.preconditions import (
@@ -37,17 +36,15 @@ from qlog_assets.door.public_files import move_into_place, point_latest, take_aw
 from qlog_assets.door.publication import Publication, stage
 from qlog_assets.door.release_limits import refuse_beyond_limits
 from qlog_assets.ledger import Book, Budget, Charge, DrawConflictError, Ledger
-from qlog_assets.mechanisms.mechanism import Drawn, Mechanism
+from qlog_assets.mechanisms.mechanism import Mechanism
 from qlog_assets.mechanisms.register import releasable_mechanism
 from qlog_assets.months import Month
-from qlog_assets.pipeline.public_material import public_facts
 from qlog_assets.policy import Policy
 from qlog_assets.privacy.guarantee import ADD_REMOVE, USER, WORDS, Guarantee
 from qlog_assets.privacy.randomness import RandomSource, SecureRandom
-from qlog_assets.report.manifest import software_versions
 from qlog_assets.report.public_zone import find_damage, release_path
 from qlog_assets.storage.digests import file_checksum
-from qlog_assets.storage.engine import MACHINE_ERRORS, Engine, OpenEngine, quoting_no_value
+from qlog_assets.storage.engine import Engine, OpenEngine
 from qlog_assets.storage.partition import Partition
 from qlog_assets.storage.private_files import remove_whole
 from qlog_assets.storage.scratch import temporary_directory
@@ -229,44 +226,12 @@ class Door:
         inputs: Mapping[str, Partition],
         source: RandomSource,
     ) -> None:
-        """Draw all tables and store them, unless a process before or beside this one did.
-
-        A mechanism that fails after it took random bits is not asked again: its failure is stored as the draw. What
-        the machine lacks (a full disk, memory, a kill) is no fault of the draw: nothing was seen, and the next run
-        draws anew. What can fail, and why it does not, is in docs/decisions/0012.
-        """
+        """Draw all tables and store them, unless a process before or beside this one did."""
         if self._stored(charge):
             return
-        failure = None
-        try:
-            with quoting_no_value("a statement of the draw failed", "it is a fault of qlog's"):
-                tables = mechanism.draw(engine, inputs, charge.variant, chosen, source)
-        except MACHINE_ERRORS:
-            raise
-        except Exception as error:
-            if not source.used:
-                raise
-            failure, tables = where_failed(error), Drawn({})
+        tables, failure = draw_tables(engine, mechanism, charge, chosen, inputs, source)
         on_point("tables_drawn")
-        drawn = DrawnRelease(
-            fingerprint=charge.fingerprint,
-            dataset=charge.dataset,
-            month=charge.month,
-            mechanism=charge.mechanism,
-            variant=charge.variant,
-            mechanism_version=charge.mechanism_version,
-            draw_number=charge.draw_number,
-            parameters=dict(charge.parameters),
-            inputs={name: partition.provenance.shape for name, partition in inputs.items()},
-            salt=secrets.token_hex(16),
-            software=software_versions(),
-            about=self.policy.about.as_public(),
-            public_material=tuple(public_facts(inputs[name]) for name in mechanism.public_inputs if name in inputs),
-            words=WORDS,
-            budget=self.ledger.dataset(charge.dataset).public_terms(),
-            failure=failure,
-            witnessed=self.ledger.witnessed,
-        )
+        drawn = describe_draw(mechanism, charge, inputs, self.policy, self.ledger, failure)
         try:
             store_draw(self.warehouse, drawn, tables)
         except OSError as error:
@@ -422,14 +387,3 @@ class Door:
 
     def _lock(self, charge: Charge, undone: str) -> AbstractContextManager[None]:
         return lock_month(self.warehouse, charge.mechanism, charge.month, self.wait_seconds, undone)
-
-
-def where_failed(error: Exception) -> str:
-    """The kind of an error and the line that raised it: its words may quote a value of the log."""
-    last = traceback.extract_tb(error.__traceback__)[-1]
-    return f"{type(error).__name__} in {Path(last.filename).name}, line {last.lineno}"
-
-
-def list_rows(public_list: Partition) -> int:
-    """How many entries a public list has."""
-    return sum(facts.rows for facts in public_list.provenance.tables.values())
