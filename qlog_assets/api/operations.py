@@ -153,7 +153,7 @@ def describe_release(
     ledger = Ledger.read(warehouse.ledger_url)
     charge = ledger.live(policy.dataset, month, mechanism)[-1]
     path = release_path(warehouse, charge)
-    left = ledger.left(policy.dataset)
+    left = ledger.left(policy.dataset, month)
     return {
         "release_id": charge.release_id,
         "month": charge.month,

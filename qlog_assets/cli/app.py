@@ -271,7 +271,8 @@ def ui_password(
 
 def register_accounts() -> None:
     """The commands about money and memory: ledger, audit, withdraw, forget."""
-    from qlog_assets.cli.accounts import ledger_app, register
+    from qlog_assets.cli.accounts import register
+    from qlog_assets.cli.ledger import ledger_app
 
     app.add_typer(ledger_app, name="ledger")
     register(app)

@@ -10,6 +10,7 @@ from qlog_assets.errors import QlogError
 from qlog_assets.mechanisms.names import folder_names
 
 if TYPE_CHECKING:
+    from qlog_assets.ledger import Ledger
     from qlog_assets.months import Month
     from qlog_assets.policy import Policy
     from qlog_assets.storage.warehouse import Warehouse
@@ -54,6 +55,23 @@ def opened() -> tuple[Warehouse, Policy]:
 
     warehouse = Warehouse(Settings.from_environment())
     return warehouse, Policy.load(warehouse.settings.policy_file)
+
+
+def open_ledger() -> tuple[Warehouse, Policy, Ledger]:
+    from qlog_assets.door.ledgers import open_ledger as open_for_writing
+
+    warehouse, policy = opened()
+    return warehouse, policy, open_for_writing(warehouse, policy)
+
+
+def open_account() -> tuple[Warehouse, Policy, Ledger]:
+    """The same, with an account for the policy's data set: opened if there is none yet."""
+    from qlog_assets.door.door import Door
+
+    warehouse, policy, ledger = open_ledger()
+    if not any(dataset.name == policy.dataset for dataset in ledger.datasets()):
+        Door(warehouse, policy, ledger).open_account()
+    return warehouse, policy, ledger
 
 
 def parse_settings(assignments: list[str] | None) -> dict[str, str]:

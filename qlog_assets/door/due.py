@@ -11,6 +11,7 @@ from datetime import datetime
 
 from qlog_assets.ledger import Ledger
 from qlog_assets.mechanisms.mechanism import Mechanism
+from qlog_assets.mechanisms.register import releasable
 from qlog_assets.months import Month
 from qlog_assets.pipeline.batches import batches, months_of
 from qlog_assets.policy import Policy
@@ -44,8 +45,7 @@ def find_due_month(warehouse: Warehouse, policy: Policy, ledger: Ledger, mechani
         if newest not in ingested:
             return Due(None, f"no rows of {newest} were ingested yet, and every ingested month before it is decided")
         return Due(None, f"every ingested month up to {newest} has a {mechanism.name} release or had one")
-    loss = mechanism.guarantee(policy.variant(mechanism), policy.parameters(mechanism)).proven
-    assert loss is not None  # only publishable variants can be chosen in a policy
+    loss = release_cost(policy, mechanism)
     for month in open_months:
         if first_fitting(ledger, policy, loss, month) == month:
             return Due(month, f"{month} is due")
@@ -63,3 +63,19 @@ def first_fitting(ledger: Ledger, policy: Policy, loss: PrivacyLoss, month: Mont
     if not any(dataset.name == policy.dataset for dataset in ledger.datasets()):
         return month
     return ledger.first_fitting(policy.dataset, loss.epsilon, loss.delta, loss.rho, month)
+
+
+def release_cost(policy: Policy, mechanism: Mechanism) -> PrivacyLoss:
+    """What one release of a mechanism costs under a policy."""
+    loss = mechanism.guarantee(policy.variant(mechanism), policy.parameters(mechanism)).proven
+    assert loss is not None  # only publishable variants can be chosen in a policy
+    return loss
+
+
+def next_months(ledger: Ledger, policy: Policy, after: str) -> dict[str, str | None]:
+    """For each mechanism, at its cost: the first month after this one that the budget admits; None if none ever is."""
+    found = {
+        each.name: first_fitting(ledger, policy, release_cost(policy, each), Month(after).next())
+        for each in releasable()
+    }
+    return {name: None if month is None else str(month) for name, month in found.items()}

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from qlog_assets.ledger.budget import Amount, Budget, Number, cost
 from qlog_assets.ledger.chain import Event, SaltedHead, broken_links, heads_missing, publicly_counted
 from qlog_assets.ledger.guards import missing_guards
 from qlog_assets.ledger.records import Charge, Dataset, Made
 from qlog_assets.ledger.rules import charge_of, dataset_of, first_fitting
-from qlog_assets.ledger.state import State, fold
+from qlog_assets.ledger.state import State, apply_event, fold
 from qlog_assets.ledger.store import LedgerError, Store
 from qlog_assets.ledger.windows import Span
 from qlog_assets.months import Month
@@ -118,6 +119,15 @@ class History:
         """The first month from this one on whose release at this cost the budget would admit; None if none ever is."""
         asked = Amount.of(cost("epsilon", epsilon), cost("delta", delta), None if rho is None else cost("rho", rho))
         return first_fitting(self._state(), dataset, asked, Month(month))
+
+    def terms_between(self, dataset: str, first_seq: int, last_seq: int) -> list[dict[str, Any] | None]:
+        """What manifests say of the budget, as it stood from one event to another: it may have changed in between."""
+        state, found = State(), []
+        for event in self.events()[:last_seq]:
+            apply_event(state, event)
+            if event.seq >= first_seq and (terms := dataset_of(state, dataset).public_terms()) not in found:
+                found.append(terms)
+        return found
 
     def events(self) -> list[Event]:
         """The whole history. Private: payloads hold input digests."""

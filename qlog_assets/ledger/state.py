@@ -213,15 +213,19 @@ def fold(events: Iterable[Event]) -> tuple[State, list[str]]:
 
     An event that cannot be read is left out of the state; whoever writes refuses to go on from a contradiction.
     """
-    state, findings = State(), []
-    for event in events:
-        try:
-            state.apply(event)
-        except ContradictionError as contradiction:
-            findings.append(f"event {event.seq} ({event.kind}): {contradiction}")
-        except (KeyError, TypeError, ValueError, AttributeError, ZeroDivisionError):
-            findings.append(f"event {event.seq} ({event.kind}): its payload cannot be read")
-    return state, findings
+    state = State()
+    return state, [finding for event in events if (finding := apply_event(state, event))]
+
+
+def apply_event(state: State, event: Event) -> str | None:
+    """Take one more event into account; a sentence where it contradicts the ones before it."""
+    try:
+        state.apply(event)
+    except ContradictionError as contradiction:
+        return f"event {event.seq} ({event.kind}): {contradiction}"
+    except (KeyError, TypeError, ValueError, AttributeError, ZeroDivisionError):
+        return f"event {event.seq} ({event.kind}): its payload cannot be read"
+    return None
 
 
 def added_up(state: State, dataset: str, rules: Iterable[Rule]) -> list[RuleSums]:

@@ -8,16 +8,16 @@ from typing import Any
 
 import dagster as dg
 
+from qlog_assets.door.due import next_months
 from qlog_assets.ledger import Ledger
 from qlog_assets.ledger.budget import readable, readable_left
 from qlog_assets.ledger.windows import window_words
 from qlog_assets.mechanisms.register import releasable
-from qlog_assets.months import Month
 from qlog_assets.orchestration.metadata import OWNERS, seconds_since
 from qlog_assets.orchestration.resources import PolicyResource, WarehouseResource
 from qlog_assets.policy import Policy
 from qlog_assets.privacy.bounds import at_least, at_most
-from qlog_assets.report.spending import next_months, spending_by_month, spending_by_window, spending_picture
+from qlog_assets.report.spending import spending_by_month, spending_by_window, spending_picture
 from qlog_assets.storage.digests import digest_of
 
 
@@ -63,9 +63,7 @@ def account_facts(ledger: Ledger, policy: Policy) -> dict[str, Any]:
     if balance.month is not None:
         facts["month that spent and left are of"] = str(balance.month)
     if rows:
-        facts["next month that fits"] = dg.MetadataValue.json(
-            next_months(ledger, policy.dataset, release_costs(policy), Month(rows[-1]["month"]))
-        )
+        facts["next month that fits"] = dg.MetadataValue.json(next_months(ledger, policy, rows[-1]["month"]))
         picture = spending_picture(rows, float(known.budget.epsilon), known.window_months)
         encoded = base64.b64encode(picture.encode("utf-8")).decode("ascii")
         facts["picture"] = dg.MetadataValue.md(f"![Budget over months](data:image/svg+xml;base64,{encoded})")
@@ -73,16 +71,6 @@ def account_facts(ledger: Ledger, policy: Policy) -> dict[str, Any]:
     if windows := spending_by_window(ledger, policy.dataset):
         facts["windows"] = dg.MetadataValue.json(windows)
     return facts
-
-
-def release_costs(policy: Policy) -> dict[str, tuple[Any, Any, Any]]:
-    """What a release of each mechanism costs under a policy."""
-    costs = {}
-    for mechanism in releasable():
-        loss = mechanism.guarantee(policy.variant(mechanism), policy.parameters(mechanism)).proven
-        if loss is not None:
-            costs[mechanism.name] = (loss.epsilon, loss.delta, loss.rho)
-    return costs
 
 
 def month_table(rows: list[dict[str, Any]]) -> str:

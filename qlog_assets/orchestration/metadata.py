@@ -51,7 +51,7 @@ def partition_metadata(partition: Partition, started: float, fresh: bool) -> dic
 
 def receipt_metadata(receipt: Receipt, ledger: Ledger, started: float) -> dict[str, Any]:
     """What the door answered, and what is left of the budget."""
-    charge, left = receipt.charge, ledger.left(receipt.charge.dataset)
+    charge, left = receipt.charge, ledger.left(receipt.charge.dataset, receipt.charge.month)
     facts: dict[str, Any] = {
         "release id": charge.release_id,
         "state": charge.state,

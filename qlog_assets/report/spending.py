@@ -8,7 +8,7 @@ from html import escape
 from typing import Any
 
 from qlog_assets.ledger import Ledger
-from qlog_assets.months import Month, months_between
+from qlog_assets.months import months_between
 from qlog_assets.privacy.bounds import at_most, double_at_least
 from qlog_assets.privacy.guarantee import printed
 
@@ -99,14 +99,3 @@ def spending_picture(rows: list[dict[str, Any]], limit: float, window: int | Non
         f'<polyline points="{" ".join(points)}" fill="none" stroke="{LINE}" stroke-width="2"/>'
         "</svg>"
     )
-
-
-def next_months(
-    ledger: Ledger, dataset: str, costs: dict[str, tuple[Any, Any, Any]], after: Month
-) -> dict[str, str | None]:
-    """For each mechanism, at its cost (ε, δ, ρ): the first month after this one whose release the budget admits."""
-    found = {}
-    for name, (epsilon, delta, rho) in costs.items():
-        month = ledger.first_fitting(dataset, epsilon, delta, rho, after.next())
-        found[name] = None if month is None else str(month)
-    return found

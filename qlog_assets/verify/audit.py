@@ -21,6 +21,8 @@ from qlog_assets.door.preconditions import pinned_dataset
 from qlog_assets.door.publication import differences_from_draw
 from qlog_assets.errors import QlogError
 from qlog_assets.ledger import Charge, DamagedLedgerError, Ledger, LedgerError, MissingLedgerError, SaltedHead
+from qlog_assets.ledger.budget import readable, readable_left
+from qlog_assets.ledger.windows import window_words
 from qlog_assets.mechanisms.register import mechanism, releasable_mechanism
 from qlog_assets.pipeline.public_material import PublicLists
 from qlog_assets.report.manifest import MANIFEST_NAME, load_manifest, verify_files, words_of
@@ -145,6 +147,7 @@ def audit_warehouse(
         with finishing(report, "the warehouse"):
             report.findings += [f"ledger: {finding}" for finding in ledger.verify_chain()]
             report.findings += unknown_entries(warehouse, ledger)
+            report.notes += window_notes(ledger, dataset)
             own = [charge for charge in charges if dataset in (None, charge.dataset)]
             report.findings += find_around(warehouse, ledger, own)
         again = None if deep is None else Recomputation(warehouse, workplace, deep, tell)
@@ -155,6 +158,23 @@ def audit_warehouse(
                 report.releases.append(audit.verdict(charge))
         report.failures += [history.trouble] if history.trouble else []
     return report
+
+
+def window_notes(ledger: Ledger, dataset: str | None) -> list[str]:
+    """What the windows of months hold, added up from the ledger's events; a window over its budget is a finding of
+    the history's. Nothing where budgets are for ever."""
+    notes = []
+    for known in ledger.datasets():
+        windows = ledger.windows(known.name)
+        if dataset in (None, known.name) and windows:
+            span, spent = max(windows, key=lambda window: window[1].epsilon)
+            notes.append(
+                f"budget of {known.name}, {window_words(known.window_months)}: {len(windows)} windows added up from "
+                f"the events; the dearest, {span.first} to {span.last}, holds ε = {readable(spent.epsilon)} of "
+                f"{readable_left(known.budget.epsilon)} and δ = {readable(spent.delta)} of "
+                f"{readable_left(known.budget.delta)}"
+            )
+    return notes
 
 
 @contextmanager
@@ -316,6 +336,10 @@ def audit_manifest(manifest: dict[str, Any], charge: Charge, ledger: Ledger, ver
     for key, value in expected.items():
         if manifest[key] != value:
             verdict.findings.append(f"manifest: {key} is not what the ledger says")
+    if charge.drawn_seq is None or manifest.get("budget") not in ledger.terms_between(
+        charge.dataset, charge.seq, charge.drawn_seq
+    ):
+        verdict.findings.append("manifest: budget is not what the ledger says")
     head = manifest["ledger"]
     if ledger.heads_missing([SaltedHead(head["seq"], head["salt"], head["salted_head"])]):
         verdict.findings.append("ledger: its history is not the one this release committed to: it was cut or rewritten")

@@ -44,7 +44,8 @@ def test_a_budget_per_window_is_told_for_a_month_a_year_and_for_ever(windowed: P
     for length in ("one month", "three months", "one year", "three years"):
         assert f">{length}<" in text
     assert "ε = 300, δ = 0.3" in text, "three years are three budgets"
-    assert "ε = 240, δ = 0.012" in text, "a year at this month's cost"
+    assert "ε = 60, δ = 0.003" in text, "a quarter at this month's cost"
+    assert "ε = 100, δ = 0.012" in text, "a year at this cost would pass the budget, so the budget is the most"
     assert "would pass the budget of any window of months that it is in." in text
 
 
