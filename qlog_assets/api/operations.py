@@ -58,11 +58,12 @@ def ingest_files(
     warehouse: Warehouse, policy: Policy, paths: Sequence[Path], format: str, columns: Path | None, tell: Tell
 ) -> dict[str, Any]:
     """Ingest files one after the other; what was ingested before is named and adds nothing."""
+    from qlog_assets.door.ledgers import open_ledger
     from qlog_assets.orchestration.resources import BATCHES
 
     warehouse.make()
     # One that is not what the ledger says was read counts no more: its file is read again.
-    book = Book(Ledger.open(warehouse.ledger_url), policy.dataset)
+    book = Book(open_ledger(warehouse, policy), policy.dataset)
     known = [batch for batch in readable_batches(warehouse) if not book.contradicts(batch)]
     answer: dict[str, Any] = {
         "read": 0,

@@ -34,7 +34,7 @@ from qlog_assets.door.preconditions import (
 )
 from qlog_assets.door.public_files import move_into_place, point_latest, take_away, write_tombstone
 from qlog_assets.door.publication import Publication, stage
-from qlog_assets.door.release_limits import refuse_beyond_limits
+from qlog_assets.door.release_limits import refuse_beyond_limits, refuse_changed_policy
 from qlog_assets.ledger import Book, Budget, Charge, DrawConflictError, Ledger
 from qlog_assets.mechanisms.mechanism import Mechanism
 from qlog_assets.mechanisms.register import releasable_mechanism
@@ -128,6 +128,7 @@ class Door:
         if not source.secure:
             raise DoorError("the door refuses a draw from a seeded source: its noise could be computed again")
         mechanism = releasable_mechanism(name)
+        refuse_changed_policy(self.policy)
         chosen = self.policy.parameters(mechanism)
         variant = variant or self.policy.variant(mechanism)
         on_point("asked")

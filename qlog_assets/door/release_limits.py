@@ -17,11 +17,16 @@ from qlog_assets.privacy.parameters import decimal_text
 SYMBOLS = {"epsilon": "ε", "delta": "δ"}
 
 
-def refuse_beyond_limits(policy: Policy, mechanism: Mechanism, asked: Guarantee) -> None:
-    """Refuse a request that costs more than the policy file allows, or changes more of it than parameters."""
+def refuse_changed_policy(policy: Policy) -> None:
+    """Refuse a request that changes more of the policy file than parameters."""
     owners = policy.in_file
     if policy.with_changes(mechanisms=owners.mechanisms).as_public() != owners.as_public():
         raise DoorError(f"the door refuses a policy that was changed outside the mechanisms' sections: {FILE_ALONE}")
+
+
+def refuse_beyond_limits(policy: Policy, mechanism: Mechanism, asked: Guarantee) -> None:
+    """Refuse a request that costs more than the policy file allows."""
+    owners = policy.in_file
     assert asked.proven is not None
     own = own_cost(owners, mechanism)
     for name, symbol in SYMBOLS.items():

@@ -29,6 +29,7 @@ def budget_assets() -> list[dg.AssetsDefinition]:
         deps=[each.draw_asset for each in releasable()],
         kinds={"python"},
         owners=OWNERS,
+        code_version="1",
         description="The data set's account: what each month was charged, what windows of months add up to, what is "
         "left, and the next month that fits. It reads the ledger alone and charges nothing.",
     )

@@ -16,7 +16,7 @@ from pydantic import Field
 
 from qlog_assets.checks.suites import CheckResult, run_suite
 from qlog_assets.errors import QlogError
-from qlog_assets.ledger import Book, Ledger
+from qlog_assets.ledger import Book, Ledger, MissingLedgerError
 from qlog_assets.months import Month
 from qlog_assets.pipeline.entered import write_entered
 from qlog_assets.pipeline.landing import Batch, batch_of, column_map_beside, landed_files, landing_checksum
@@ -88,7 +88,10 @@ def is_ingested(warehouse: Warehouse, known: Sequence[Partition], batch: Batch, 
 
 def charged_months(warehouse: Warehouse) -> set[str]:
     """The months of which anything was ever drawn or asked for, whatever became of it."""
-    return {charge.month for charge in Ledger.open(warehouse.ledger_url).charges()}
+    try:
+        return {charge.month for charge in Ledger.read(warehouse.ledger_url).charges()}
+    except MissingLedgerError:
+        return set()
 
 
 def ingest_batch(

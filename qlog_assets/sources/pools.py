@@ -40,6 +40,7 @@ from qlog_assets.sources.pool_files import (
     read_released,
 )
 from qlog_assets.storage.digests import file_checksum, text_digest
+from qlog_assets.storage.private_files import seal
 from qlog_assets.storage.scratch import temporary_directory
 
 LOADER_VERSION = 2
@@ -222,6 +223,7 @@ def _store(cache: Path, column: str, id_column: str, provenance: dict[str, Any],
         known = {"provenance": {**provenance, **table_facts}, "content_digest": _content_digest(distinct)}
         described = scratch / description.name
         described.write_text(json.dumps(known, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+        seal(scratch)
         # The table first: a description without its table is rebuilt, and no reader ever sees the reverse as whole.
         os.replace(written, target)
         os.replace(described, description)

@@ -17,7 +17,7 @@ def unreleased_warning(warehouse: Warehouse, dataset: str, month: Month, mechani
     if mechanism not in {each.name for each in releasable()}:
         mechanism = None
     try:
-        charges = Ledger.open(warehouse.ledger_url, create=False).charges(dataset)
+        charges = Ledger.read(warehouse.ledger_url).charges(dataset)
     except LedgerError:
         charges = []
     wanted = [charge for charge in charges if charge.month == month and mechanism in (None, charge.mechanism)]

@@ -9,6 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 from support.cli import qlog
 from support.door import MARCH, warehouse_at
+from support.instances import edit_policy
 
 from qlog_assets.errors import ParameterError
 from qlog_assets.mechanisms.register import mechanism
@@ -102,7 +103,8 @@ def test_modern_with_a_minimum_of_users_is_refused_before_anything_is_charged(in
 
 
 def test_a_scale_that_cannot_be_drawn_is_refused_before_anything_is_charged(ingested: Path) -> None:
-    refusal = qlog(ingested, "release", "safelog", "--month", MARCH, "--set", "safelog.click_scale=1e-7").refusal
+    edit_policy(ingested, safelog='click_scale = "1e-7"')
+    refusal = qlog(ingested, "release", "safelog", "--month", MARCH).refusal
     assert "a noise scale lies between" in refusal
     assert qlog(ingested, "ledger", "--json").json["charges"] == []
 
@@ -116,8 +118,8 @@ def test_a_pool_that_would_drown_the_release_in_fakes_is_refused_by_its_size_alo
 
 
 def test_the_manifest_prints_what_modern_read_and_audits_green(ingested: Path) -> None:
-    little_noise = ("--set", "zealous.epsilon=20", "--set", "zealous.delta=0.01")
-    answer = qlog(ingested, "release", "zealous", "--month", MARCH, *little_noise, "--json").json
+    edit_policy(ingested, zealous='epsilon = 20\ndelta = "0.01"')
+    answer = qlog(ingested, "release", "zealous", "--month", MARCH, "--json").json
     manifest = load_manifest(Path(answer["path"]) / "manifest.json")
     assert manifest["words"] == 2
     assert set(manifest["parameters"]) == {

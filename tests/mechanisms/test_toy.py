@@ -25,6 +25,7 @@ from support.toy import FILES, TOY, TRAILS, WALKS, collected_file
 from qlog_assets.api.operations import explain_guarantee
 from qlog_assets.door.inputs import DoorError
 from qlog_assets.errors import ParameterError
+from qlog_assets.ledger import Book, Ledger
 from qlog_assets.mechanisms import register
 from qlog_assets.mechanisms.mechanism import Drawn, Mechanism
 from qlog_assets.mechanisms.register import adding, names
@@ -160,7 +161,8 @@ def ready(museum: Path) -> Path:
     """The museum with its walks made, as the release's first step leaves them."""
     warehouse, policy = warehouse_at(museum), Policy.load(museum / "policy.toml")
     with Engine.open(warehouse) as engine:
-        WALKS.make(Work(warehouse, engine, MARCH, policy.section("toy"), policy.lists), {})
+        book = Book(Ledger.open(warehouse.ledger_url), policy.dataset)
+        WALKS.make(Work(warehouse, engine, MARCH, policy.section("toy"), policy.lists, book=book), {})
     return museum
 
 

@@ -11,7 +11,7 @@ import duckdb
 import pytest
 from support.instances import MONTHS, PRIVATE_QUERY, load_definitions
 
-from qlog_assets.ledger import Ledger
+from qlog_assets.ledger import Book, Ledger
 from qlog_assets.pipeline.public_material import PUBLIC_LISTS
 from qlog_assets.settings import Settings
 from qlog_assets.storage.digests import file_checksum
@@ -51,7 +51,7 @@ def run(ingested: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., dg.Exe
 
 
 def damage(home: Path, asset: str, table: str, body: str) -> None:
-    """Replace a table of the current partition, checksum and all, as somebody with the key to the warehouse would."""
+    """Replace a table of the current partition and let the ledger say that it was written so, as wrong code would."""
     partition = Warehouse(Settings(home=home)).current(asset, MARCH)
     path = partition.files(table)[0]
     scratch = path.with_name("damaged")
@@ -65,7 +65,9 @@ def damage(home: Path, asset: str, table: str, body: str) -> None:
     scratch.replace(path)
     tables = dict(partition.provenance.tables)
     tables[table] = replace(tables[table], files={**tables[table].files, path.name: file_checksum(path)})
-    replace(partition.provenance, tables=tables).write(partition.path / "provenance.json")
+    changed = replace(partition.provenance, tables=tables)
+    changed.write(partition.path / "provenance.json")
+    Book(Ledger.open(Warehouse(Settings(home=home)).ledger_url), "small").enter(changed)
 
 
 def failed_checks(result: dg.ExecuteInProcessResult) -> set[str]:

@@ -15,6 +15,7 @@ import pytest
 from support.door import charges, warehouse_at
 from support.instances import MONTHS, POLICY, POOL, load_definitions
 
+from qlog_assets.ledger import Book, Ledger
 from qlog_assets.pipeline.public_material import PUBLIC_LISTS
 from qlog_assets.storage.digests import file_checksum
 from qlog_assets.storage.partition import PUBLIC_MATERIAL
@@ -133,7 +134,7 @@ BROKEN: dict[str, Damage] = {
 
 
 def break_pool(home: Path, damage: Damage) -> None:
-    """Change the rows of the current pool, and let its provenance vouch for them."""
+    """Change the rows of the current pool, and let provenance and ledger vouch for them, as wrong code would."""
     partition = warehouse_at(home).current("pool", PUBLIC_MATERIAL)
     (path,) = partition.files("queries")
     rows = damage(pq.read_table(path))
@@ -141,7 +142,9 @@ def break_pool(home: Path, damage: Damage) -> None:
     pq.write_table(rows, path.with_name("broken"))
     os.replace(path.with_name("broken"), path)
     facts = replace(partition.provenance.tables["queries"], rows=rows.num_rows, files={path.name: file_checksum(path)})
-    replace(partition.provenance, tables={"queries": facts}).write(partition.path / "provenance.json")
+    changed = replace(partition.provenance, tables={"queries": facts})
+    changed.write(partition.path / "provenance.json")
+    Book(Ledger.open(warehouse_at(home).ledger_url), "small").enter(changed)
 
 
 @pytest.mark.parametrize("kind", BROKEN)

@@ -219,7 +219,7 @@ def test_a_finding_is_exit_code_1_with_the_reason_for_people_and_machines(releas
 def test_a_broken_cap_is_found_by_counting_even_where_everything_vouches_for_it(chained: Path) -> None:
     """The hand changes rows, checksums, digest and seal, and then the ledger as far as it can."""
     release(chained)
-    break_the_cap(chained, vouched=True)
+    break_the_cap(chained, vouched=True, entered=True)
     digest = partition(chained, "capped_log").provenance.content_digest
     with hand_in(str(chained / "ledger.db")) as connection:
         old = charges(chained)[0].inputs["capped_log"]
@@ -263,9 +263,9 @@ def test_a_charge_without_a_release_is_a_finding_until_it_is_given_back(drawn: P
 
 
 def test_files_of_another_data_set_in_a_shared_ledger_are_not_looked_for_here(released: Path) -> None:
-    other = door_at(released, {"dataset": "other"})
-    other.ledger.ensure_dataset("other", other.ledger.datasets()[0].budget)
-    other.ledger.reserve(
+    ledger = door_at(released).ledger
+    ledger.ensure_dataset("other", ledger.datasets()[0].budget)
+    ledger.reserve(
         dataset="other", month=MARCH, mechanism="safelog", variant="sound", mechanism_version=1,
         parameters={}, inputs={}, epsilon="1", delta="0",
     )  # fmt: skip
