@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Annotated, Any
 
 import typer
@@ -11,6 +12,7 @@ from qlog_assets.cli.output import Json, bold, console, progress, progress_bar, 
 from qlog_assets.errors import QlogError
 
 PLANNED = "zealous"
+SPREAD = "budget"
 
 
 def study_lines(facts: dict[str, Any]) -> None:
@@ -63,18 +65,24 @@ def register(app: typer.Typer) -> None:
 
     @app.command()
     def plan(
-        mechanism: Annotated[str, typer.Argument(help=PLANNED)],
+        mechanism: Annotated[
+            str,
+            typer.Argument(help=f"{PLANNED}: its settings; {SPREAD}: how a budget spreads over months and mechanisms"),
+        ],
         rows: Annotated[int, typer.Option(help="About how many rows a month of the log has")],
         seed: Annotated[int, typer.Option(help="Seed of the twin and of the noise")] = 1,
         assignments: Sets = None,
         as_json: Json = False,
     ) -> None:
-        """Choose modern's method, limit and split on a synthetic twin. The log itself is never read."""
+        """Choose settings, or spread a budget over months, on a synthetic twin. The log itself is never read."""
+        if mechanism == SPREAD:
+            plan_budget(rows, seed, parse_settings(assignments), as_json)
+            return
         from qlog_assets.mechanisms.register import mechanism as known
         from qlog_assets.studies.zealous.planner import plan_modern
 
         if mechanism != PLANNED:
-            raise QlogError(f"nothing to plan for {mechanism!r}: choose {PLANNED}")
+            raise QlogError(f"nothing to plan for {mechanism!r}: choose {PLANNED} or {SPREAD}")
         _, policy = opened()
         policy = policy.with_settings(parsed(assignments, mechanism))
         planned = known(mechanism)
@@ -89,6 +97,46 @@ def register(app: typer.Typer) -> None:
             for key, value in best.items()
         ]
         show({"settings": tried, "policy": "\n".join([f"[{mechanism}]", *lines])}, as_json, plan_lines)
+
+
+def plan_budget(rows: int, seed: int, settings: dict[str, str], as_json: bool) -> None:
+    """How the policy's budget spreads over months and mechanisms."""
+    from qlog_assets.mechanisms.register import releasable
+    from qlog_assets.studies.spread import spread_budget
+
+    _, policy = opened()
+    policy = policy.with_settings(settings)
+    with progress(as_json) as tell:
+        facts = spread_budget(policy, tuple(each.name for each in releasable()), rows, seed, tell)
+    show(facts, as_json, spread_lines)
+
+
+def spread_lines(facts: dict[str, Any]) -> None:
+    from qlog_assets.ledger.windows import window_words
+    from qlog_assets.privacy.bounds import at_least, at_most
+
+    budget = f"ε = {at_least(facts['budget']['epsilon'])}, δ = {at_least(facts['budget']['delta'])}"
+    console.print(f"a budget of {budget} {window_words(facts['window_months'])}")
+    if facts["window_months"] is None:
+        console.print(f"pays for {facts['months']} months at the policy's own parameters, and then for none:")
+    else:
+        console.print("spread over its months and mechanisms, each month may hold:")
+    rows = [
+        [
+            each["mechanism"],
+            at_most(each["epsilon"]),
+            at_most(each["delta"]),
+            ", ".join(f"{count:,} {name}" for name, count in each["rows"].items()),
+        ]
+        for each in facts["releases"]
+    ]
+    show_table(["mechanism", "ε", "δ", "rows of a twin's month"], rows)
+    for each in facts["releases"]:
+        if each["changes"]:
+            console.print(f"\n[{each['mechanism']}]", markup=False)
+            for key, value in each["changes"].items():
+                written = value if isinstance(value, int) else json.dumps(value)
+                console.print(f"{key} = {written}", markup=False)
 
 
 def show_studies(as_json: bool) -> None:

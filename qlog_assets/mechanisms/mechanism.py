@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from fractions import Fraction
 from typing import Any
 
 import pyarrow as pa
@@ -106,6 +107,10 @@ class Mechanism:
     """The policy's section, where it holds more than the parameters, such as the choice of a variant."""
     resolve: Callable[[Any, PublicLists], Any] = lambda section, lists: section
     """From the policy's section and public lists to the parameters of a release."""
+    at_cost: Callable[[Any, Fraction, Fraction], Any] = lambda section, epsilon, delta: section.with_changes(
+        epsilon=epsilon, delta=delta
+    )
+    """The policy's section with a release that costs at most this ε and δ, its parts in the same proportion."""
     draw_asset: str = ""
     """The asset that asks the door to draw. Empty: `<name>_selected`."""
     released_prefix: str = ""

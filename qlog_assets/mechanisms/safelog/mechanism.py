@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
+from fractions import Fraction
 from functools import partial
 
 from qlog_assets.attacks.case import Case
@@ -27,6 +29,19 @@ def resolve(chosen: SafelogParameters, lists: PublicLists) -> SafelogParameters:
         raise ParameterError("click_support: public_list needs the policy's url_list")
     # Without a list and without delta no clicked pair can appear, so nothing may be charged for any.
     return chosen.with_changes(click_scale=None) if chosen.delta == 0 else chosen
+
+
+def at_cost(chosen: SafelogParameters, epsilon: Fraction, delta: Fraction) -> SafelogParameters:
+    """All scales by one factor, and with them the threshold that keeps fakes out."""
+    proven = guarantee.sound(chosen).proven
+    assert proven is not None
+    factor = Fraction(proven.epsilon) / epsilon
+    scales = ("selection_scale", "click_scale", "transition_scale")
+    return chosen.with_changes(
+        **{name: None if (scale := getattr(chosen, name)) is None else factor * scale for name in scales},
+        threshold=max(1, math.ceil(factor * chosen.threshold)),
+        delta=chosen.delta if chosen.delta == 0 else delta,
+    )
 
 
 def ignores(chosen: SafelogParameters) -> set[str]:
@@ -73,6 +88,7 @@ MECHANISM = Mechanism(
     attacks=attacks,
     examples=examples,
     resolve=resolve,
+    at_cost=at_cost,
     # Safelog was here first, and its assets have the plain names that people know.
     draw_asset="selected",
     released_prefix="released_",

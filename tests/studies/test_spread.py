@@ -1,0 +1,58 @@
+"""A budget spread over months: what each release costs adds up to no more than the budget, and to nearly all of it."""
+
+from __future__ import annotations
+
+import json
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+from support.cli import qlog
+from support.instances import make_home
+
+from qlog_assets.errors import QlogError
+from qlog_assets.ledger import Amount
+from qlog_assets.mechanisms.register import releasable
+from qlog_assets.policy import Policy
+from qlog_assets.studies.spread import amount_of, months_paid_for, open_budget, within_budget
+
+BOTH = list(releasable())
+
+
+@pytest.mark.parametrize("accountant", ["basic", "zcdp"])
+@pytest.mark.parametrize("months", [1, 12])
+def test_equal_shares_of_every_month_and_mechanism_fit_the_budget_and_hardly_more_would(
+    accountant: str, months: int
+) -> None:
+    policy = Policy(budget={"epsilon": "12", "delta": "1e-5", "accountant": accountant}, unit={"window_months": months})
+    budget = open_budget(policy)
+    shared = within_budget(policy, budget, BOTH, months)
+    month = sum((amount_of(shared, each) for each in BOTH), start=Amount())
+    total = Amount(months * month.epsilon, months * month.delta, months * month.rho)
+    assert budget.holds(total)
+    more = Fraction(21, 20)
+    assert not budget.holds(Amount(more * total.epsilon, total.delta, more * more * total.rho))
+    if accountant == "basic":
+        assert [amount_of(shared, each).epsilon for each in BOTH] == [Fraction(12, months * 2)] * 2
+
+
+def test_a_budget_for_ever_says_for_how_many_months_it_pays() -> None:
+    policy = Policy(budget={"epsilon": "12", "delta": "1e-4"})
+    assert months_paid_for(policy, open_budget(policy), BOTH) == 3
+    assert months_paid_for(policy, open_budget(policy), BOTH[:1]) == 6
+
+
+def test_a_budget_that_no_release_fits_is_refused() -> None:
+    policy = Policy(budget={"epsilon": "1e-4", "delta": "1e-5"}, unit={"window_months": 120})
+    with pytest.raises(QlogError, match="too small for 120 months"):
+        within_budget(policy, open_budget(policy), BOTH, 120)
+
+
+@pytest.mark.slow
+def test_the_command_shows_what_each_month_then_holds_and_reads_no_log(tmp_path: Path) -> None:
+    home = make_home(tmp_path / "warehouse", "[budget]\nepsilon = 400\ndelta = 0.01\n[unit]\nwindow_months = 2\n")
+    facts = json.loads(qlog(home, "plan", "budget", "--rows", "5000", "--json").success)
+    assert (facts["window_months"], facts["months"], facts["sum"]) == (2, 2, 400.0)
+    assert {each["mechanism"] for each in facts["releases"]} == {each.name for each in BOTH}
+    assert all(each["epsilon"] == 100.0 and sum(each["rows"].values()) > 0 for each in facts["releases"])
+    assert not (home / "private").exists() and not (home / "ledger.db").exists()
