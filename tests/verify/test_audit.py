@@ -217,7 +217,7 @@ def test_a_finding_is_exit_code_1_with_the_reason_for_people_and_machines(releas
 def test_a_broken_cap_is_found_by_counting_even_where_everything_vouches_for_it(chained: Path) -> None:
     """The hand changes rows, checksums, digest and seal, and then the ledger as far as it can."""
     release(chained)
-    break_the_cap(chained, vouched=True)
+    break_the_cap(chained, vouched=True, entered=True)
     digest = partition(chained, "capped_log").provenance.content_digest
     with hand_in(str(chained / "ledger.db")) as connection:
         old = charges(chained)[0].inputs["capped_log"]
