@@ -13,6 +13,7 @@ from qlog_assets.cli.output import console, progress, show, show_table
 from qlog_assets.months import Month, months_between
 from qlog_assets.policy import Policy
 from qlog_assets.settings import Settings
+from qlog_assets.storage.plain_files import is_absent
 from qlog_assets.storage.warehouse import Warehouse
 
 FIRST, LAST = Month("2006-03"), Month("2006-05")
@@ -48,11 +49,14 @@ def run_demo(rows: int, seed: int, as_json: bool) -> None:
     """Make, ingest and release three months; the second time everything is served and nothing charged."""
     warehouse = Warehouse(Settings.from_environment()).make()
     policy_file = warehouse.settings.policy_file
-    if not policy_file.exists():
-        policy_file.write_text(POLICY, encoding="utf-8")
-    policy = Policy.load(policy_file)
+    if not is_absent(policy_file):
+        Policy.load(policy_file)  # refused before anything is made
     with progress(as_json) as tell:
         path = write_synthetic_log(warehouse, rows, seed, FIRST, LAST, tell)
+        # After the log: rows or a seed that are refused leave no policy behind.
+        if is_absent(policy_file):
+            policy_file.write_text(POLICY, encoding="utf-8")
+        policy = Policy.load(policy_file)
         ingested = ingest_files(warehouse, policy, [path], "aol", None, tell)
         answers = release_months(warehouse, policy, {}, "safelog", months_between(FIRST, LAST), None, tell)
         with listing_urls(policy_file) as pure:

@@ -42,7 +42,8 @@ def has(home: Path, pattern: str) -> Callable[[], bool]:
 
 
 def killed(command: Running) -> Answer:
-    os.kill(command.process.pid, signal.SIGKILL)
+    """How a command ended that was sent kill -9: by it, unless it was done that very moment."""
+    command.process.kill()
     return command.end()
 
 
@@ -66,11 +67,11 @@ SEEN = {
 def test_a_release_killed_at_a_step_is_finished_by_the_next_at_one_charge(ingested: Path, seen: str) -> None:
     command = Running(ingested, *RELEASE)
     wait_for(has(ingested, SEEN[seen]), command)
-    killed(command)
+    ended = killed(command)
+    assert ended.code == -signal.SIGKILL or seen == "the release", ended
     public, before = public_files(ingested), charges(ingested)
-    answer = qlog(ingested, *RELEASE).json
-    assert answer["charged"] is (before == [])
-    assert not public or public.items() <= public_files(ingested).items() | public.items()
+    assert qlog(ingested, *RELEASE).json["charged"] is (before == [])
+    assert public.items() <= public_files(ingested).items()
     assert_green(ingested, 1)
 
 
@@ -121,26 +122,35 @@ def test_an_ingest_killed_at_a_step_reads_every_row_once_afterwards(fresh: tuple
     assert_green(home, 1)
 
 
-MOMENTS = [round(random.Random(12).uniform(0.02, 1.5) * number, 3) for number in (0.1, 0.4, 0.7, 1)]
+SHARES = [round(random.Random(12 + number).uniform(0.05, 0.95), 2) for number in range(4)]
+FIRST_GUESS_SECONDS = 4.0
 
 
-@pytest.mark.parametrize("seconds", MOMENTS)
+@pytest.mark.parametrize("share", SHARES)
 @pytest.mark.parametrize("kind", ["forget", "withdraw", "simulate"])
-def test_other_commands_killed_at_any_moment_can_be_run_again(released: Path, kind: str, seconds: float) -> None:
-    (charge,) = charges(released)
-    words = {
-        "forget": ("forget", "--before", "2006-05", "--landing"),
-        "withdraw": ("withdraw", charge.release_id, "--reason", "wrong month"),
-        "simulate": ("simulate", "safelog", "--month", APRIL),
-    }[kind]
-    command = Running(released, *words)
-    command.process.join(seconds)
-    killed(command)
-    assert qlog(released, *words).code == 0
-    (after,) = charges(released)
+def test_other_commands_killed_at_any_moment_can_be_run_again(
+    another: Callable[[str], Path], kind: str, share: float
+) -> None:
+    """A command that was done before it could be killed is tried again on another copy, at half the time."""
+    seconds = FIRST_GUESS_SECONDS * share
+    while True:
+        home = another("released")
+        (charge,) = charges(home)
+        words = {
+            "forget": ("forget", "--before", "2006-05", "--landing"),
+            "withdraw": ("withdraw", charge.release_id, "--reason", "wrong month"),
+            "simulate": ("simulate", "safelog", "--month", APRIL),
+        }[kind]
+        command = Running(home, *words)
+        command.process.join(seconds)
+        if command.process.is_alive() and killed(command).code == -signal.SIGKILL:
+            break
+        seconds /= 2
+    assert qlog(home, *words).code == 0
+    (after,) = charges(home)
     assert (after.release_id, after.epsilon) == (charge.release_id, charge.epsilon)
     assert after.state == ("withdrawn" if kind == "withdraw" else "published")
-    assert leftovers(released) == [] and qlog(released, "audit").code == 0
+    assert leftovers(home) == [] and qlog(home, "audit").code == 0
 
 
 # Signals --------------------------------------------------------------------------------------------------------------
