@@ -26,7 +26,7 @@ RELEASE_ASSUMPTIONS = (
     "ledger's state in the manifest",
     "the parameters were chosen from public information only, not by trying them on this log",
     "whether and when a month is released is the operator's decision, made without looking at what any one user's "
-    "rows do to it; no check that one user's rows can fail stops a release",
+    "rows do to it; no user's bad rows stop a release, and only a month without a single good row has none",
 )
 """What every published release rests on, whatever its mechanism."""
 
