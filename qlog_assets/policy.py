@@ -241,14 +241,21 @@ class Policy(Parameters):
         return self._with_values(named)
 
     def with_settings(self, changes: Mapping[str, Any]) -> Policy:
-        """This policy with what somebody wants to try who is never charged: anything but files.
+        """This policy with what somebody wants to try who is never charged: anything but files, data set and ledger.
 
         A study would otherwise read any file of the machine that its name is given of.
         """
         named = qualify_names(changes)
         for key in named:
             section, _, name = key.rpartition(".")
-            if self._has_key(section, name) and names_files(type(getattr(self, section) if section else self), name):
+            if not self._has_key(section, name):
+                continue
+            model = type(getattr(self, section) if section else self)
+            if key in ("dataset", "ledger") or section == "ledger":
+                raise ParameterError(f"{key}: comes from the policy file alone: what was made is accounted for by it")
+            if not section and isinstance(getattr(self, name), Parameters):
+                raise ParameterError(f"{key}: is a section: set its keys one by one, as {key}.KEY")
+            if names_files(model, name):
                 raise ParameterError(f"{key}: names a file, and files come from the policy file alone: write it there")
         return self._with_values(named)
 

@@ -26,7 +26,7 @@ from qlog_assets.pipeline.batches import (
     readable_batches,
     warn_of_rejected,
 )
-from qlog_assets.pipeline.landing import Batch, batch_of, land, landed_files
+from qlog_assets.pipeline.landing import Batch, batch_of, land
 from qlog_assets.policy import Policy, qualify_names, read_none
 from qlog_assets.privacy.bounds import double_at_least
 from qlog_assets.privacy.guarantee import printed
@@ -73,9 +73,8 @@ def ingest_files(
         "already_ingested": [],
         "warnings": [],
     }
-    standing = {path for path, _ in landed_files(warehouse)}
-    landed = land(warehouse, paths, format, columns)
-    brought = [path for path in landed if path not in standing]
+    brought: list[Path] = []
+    landed = land(warehouse, paths, format, columns, brought)
     with discarding_unread(warehouse, brought, format), closing(batches_ahead(warehouse, landed, format)) as batches:
         for path, batch in zip(landed, batches, strict=True):
             if is_ingested(warehouse, known, batch, policy.admission):

@@ -11,6 +11,7 @@ from fractions import Fraction
 from qlog_assets.door.inputs import DoorError
 from qlog_assets.mechanisms.mechanism import Mechanism
 from qlog_assets.policy import FILE_ALONE, Policy
+from qlog_assets.privacy.composition import pure_rho
 from qlog_assets.privacy.guarantee import Guarantee, Number, PrivacyLoss, printed
 from qlog_assets.privacy.parameters import decimal_text
 
@@ -44,6 +45,26 @@ def refuse_beyond_limits(policy: Policy, mechanism: Mechanism, asked: Guarantee)
                 f"the door refuses {mechanism.name} at {symbol} = {amount(wanted)}: one release may cost {symbol} = "
                 f"{amount(most)} at most, by {owners.source} ({where}); nothing was drawn or charged"
             )
+    refuse_dearer_in_rho(owners, mechanism, own, asked.proven)
+
+
+def refuse_dearer_in_rho(owners: Policy, mechanism: Mechanism, own: PrivacyLoss, asked: PrivacyLoss) -> None:
+    """Where a zCDP filter adds up ρ: refuse more ρ than the file's own parameters cost, whatever ε and δ say."""
+    if owners.budget.accountant != "zcdp" or owners.limits.epsilon is not None:
+        return
+    wanted, most = rho_of(asked), rho_of(own)
+    if wanted > most:
+        raise DoorError(
+            f"the door refuses {mechanism.name} at ρ = {amount(wanted)}: the budget adds up ρ, and one release may "
+            f"cost ρ = {amount(most)} at most, by {owners.source} (what its own [{mechanism.name}] costs); nothing was "
+            "drawn or charged"
+        )
+
+
+def rho_of(loss: PrivacyLoss) -> Fraction:
+    """What a release costs a zCDP filter: what it states, or what its ε comes to."""
+    pure = pure_rho(Fraction(loss.epsilon))
+    return pure if loss.rho is None else min(pure, Fraction(loss.rho))
 
 
 def own_cost(owners: Policy, mechanism: Mechanism) -> PrivacyLoss:

@@ -13,7 +13,7 @@ from qlog_assets.door.due import find_due_month
 from qlog_assets.errors import QlogError
 from qlog_assets.mechanisms.mechanism import Mechanism
 from qlog_assets.orchestration.resources import BATCHES, PolicyResource, WarehouseResource
-from qlog_assets.pipeline.batches import LANDING_BATCH, batches, is_ingested
+from qlog_assets.pipeline.batches import LANDING_BATCH, is_ingested, readable_batches
 from qlog_assets.pipeline.landing import batch_of, landed_files
 from qlog_assets.studies.study import Study
 
@@ -118,9 +118,12 @@ def landing_sensor() -> dg.SensorDefinition:
         context: dg.SensorEvaluationContext, warehouse: WarehouseResource, policy: PolicyResource
     ) -> dg.SensorResult:
         home, admission = warehouse.open(), policy.chosen().admission
-        known, seen, now, keys = batches(home), json.loads(context.cursor or "{}"), {}, []
+        known, seen, now, keys = readable_batches(home), json.loads(context.cursor or "{}"), {}, []
         for path, format in landed_files(home):
-            place, state = f"{format}/{path.name}", look_at(path)
+            try:
+                place, state = f"{format}/{path.name}", look_at(path)
+            except OSError:
+                continue  # taken away since it was listed
             before = seen.get(place, {})
             now[place] = {"state": state, "settled": before.get("settled", False) and before["state"] == state}
             # Somebody may still be writing it: only a file that was the same at the last look is read.
@@ -128,7 +131,7 @@ def landing_sensor() -> dg.SensorDefinition:
                 continue
             try:
                 batch = batch_of(path, format)
-            except QlogError as error:
+            except (QlogError, OSError) as error:
                 context.log.warning(str(error))
                 continue
             now[place]["settled"] = True

@@ -28,22 +28,28 @@ class Batch:
     checksum: str
 
 
-def land(warehouse: Warehouse, paths: Sequence[Path], format: str, columns: Path | None = None) -> list[Path]:
+def land(
+    warehouse: Warehouse,
+    paths: Sequence[Path],
+    format: str,
+    columns: Path | None = None,
+    brought: list[Path] | None = None,
+) -> list[Path]:
     """Put logs into the landing zone, unless they lie there already; returns where they lie.
 
-    Everything is looked at before anything is copied: a misspelt name among many leaves nothing half done.
+    Everything is looked at before anything is copied: a misspelt name among many leaves nothing half done. `brought` is
+    filled with the files that were copied here by this very call: nobody else's are ever taken away again.
     """
     refuse_unusable(warehouse, paths, format, columns)
     folder = warehouse.landing / format
     folder.mkdir(parents=True, exist_ok=True)
     landed: list[Path] = []
-    brought: list[Path] = []
+    brought = [] if brought is None else brought
     try:
         for path in paths:
             target = landing_place(folder, path)
-            if not target.exists():
+            if not target.exists() and bring(path, target):
                 brought.append(target)
-                copy_whole(path, target)
             if columns is not None:
                 copy_whole(columns, column_map_beside(target))
             landed.append(target)
@@ -79,6 +85,8 @@ def refuse_name(path: Path) -> None:
         path.name.encode("utf-8")
     except UnicodeEncodeError:
         raise QlogError(f"{path}: its name is no UTF-8: give the file another name") from None
+    if path.name.startswith("."):
+        raise QlogError(f"{path}: hidden files are not looked at in the landing zone: give the file another name")
 
 
 def landing_place(folder: Path, path: Path) -> Path:
@@ -89,6 +97,17 @@ def landing_place(folder: Path, path: Path) -> Path:
     if target.exists() and file_checksum(target) != file_checksum(path):
         target = folder / f"{file_checksum(path)[:8]}-{path.name}"
     return target
+
+
+def bring(source: Path, target: Path) -> bool:
+    """Copy a log to a name that is free; whether this very call did it and not another process meanwhile."""
+    with temporary_directory(target.parent) as scratch:
+        shutil.copyfile(source, scratch / target.name)
+        try:
+            os.link(scratch / target.name, target)
+        except FileExistsError:
+            return False
+    return True
 
 
 def copy_whole(source: Path, target: Path) -> None:

@@ -4,8 +4,9 @@ Whoever has two ids has twice the ε. So an id is a text in one form, and what c
 
 - Unicode NFC, without white space and invisible marks (byte order mark, zero-width space, directions) at either end.
 - A whole number that was a float is that number: `7.0`, `7.00` and `7.` are `7`, and `-0` is `0`. So are floats and
-  decimals of Parquet. Nothing else in a text is read as a number: `007`, `+7`, `7.5` and `12e5` are ids of their own,
-  because a text that no number type writes so was not a number, and may well be a code.
+  decimals of Parquet. So is a float with an exponent as programs write it (`1.2345678E7`, `1e+05`: a point or a sign is
+  in it). Nothing else in a text is read as a number: `007`, `+7`, `7.5`, `3e8` and `12e5` are ids of their own, because
+  a text that no number type writes so was not a number, and may well be a code.
 - A float from 2^53 on (2^24 in 32 bits) cannot be told from its neighbours: two people may be in it, or one person's
   half. As text such a float has a point: without one, digits of any length are exact.
 - Words that stand for no value (`nan`, `null`, `NA`, …) are no ids, though somebody may be called so: it is better to
@@ -34,8 +35,10 @@ MISSING = ("nan", "inf", "infinity", "null", "none", "nat", "na", "n/a", "<na>",
 SIGNED_MISSING = tuple(sign + word for sign in "+-" for word in MISSING[:3])
 
 WRITTEN_AS_FLOAT = re.compile(r"(-?[0-9]+)\.0*")
-PLAIN_USER = r"[0-9][!-\-/-~]*|[A-Za-z_][!-~]*[0-9@][!-~]*"
-"""ASCII without spaces that is neither a number with a point nor one of the words: canonical, and surely an id."""
+EXPONENT = r"-?[0-9](\.[0-9]{1,17}[eE][+-]?|[eE][+-])[0-9]{1,3}"
+WITH_EXPONENT = re.compile(EXPONENT)
+PLAIN_USER = r"[0-9]+|[0-9][!-\-/-~]*[!-*,/:-DF-df-~][!-\-/-~]*|[A-Za-z_][!-~]*[0-9@][!-~]*"
+"""ASCII without spaces that is neither a number with point or exponent nor one of the words: canonical, an id."""
 
 EMPTY_USER = "empty_user"
 MISSING_USER = "missing_user"
@@ -48,6 +51,8 @@ def canonical_user(text: str) -> str:
     match = WRITTEN_AS_FLOAT.fullmatch(text)
     if match is not None and _is_exact(match[1]):
         text = match[1]
+    elif WITH_EXPONENT.fullmatch(text) and abs(value := float(text)) <= LARGEST_WHOLE and value == int(value):
+        text = str(int(value))
     return "0" if text == "-0" else text
 
 
@@ -57,7 +62,8 @@ def reason_against(canonical: str) -> str | None:
         return EMPTY_USER
     if _ascii_lower(canonical) in (*MISSING, *SIGNED_MISSING):
         return MISSING_USER
-    return INEXACT_USER if WRITTEN_AS_FLOAT.fullmatch(canonical) else None
+    too_large = WITH_EXPONENT.fullmatch(canonical) is not None and abs(float(canonical)) > LARGEST_WHOLE
+    return INEXACT_USER if too_large or WRITTEN_AS_FLOAT.fullmatch(canonical) else None
 
 
 def _is_exact(digits: str) -> bool:
@@ -80,7 +86,11 @@ def canonical_user_sql(text: str) -> str:
     # A lambda over a list of one is how a value gets a name inside an expression.
     digits = r"regexp_extract(id, '^(-?[0-9]+)\.0*$', 1)"
     whole = f"strlen({digits}) <= 40 AND try_cast({digits} AS BIGINT) BETWEEN {-LARGEST_WHOLE} AND {LARGEST_WHOLE}"
-    number = f"CASE WHEN {whole} THEN {digits} ELSE id END"
+    value = f"CASE WHEN regexp_full_match(id, '{EXPONENT}') THEN try_cast(id AS DOUBLE) END"
+    exponent = f"abs({value}) <= {LARGEST_WHOLE} AND {value} = trunc({value})"
+    number = (
+        f"CASE WHEN {whole} THEN {digits} WHEN {exponent} THEN CAST(CAST({value} AS BIGINT) AS VARCHAR) ELSE id END"
+    )
     return f"list_transform(list_transform([{stripped}], lambda id: {number}), lambda id: if(id = '-0', '0', id))[1]"
 
 
@@ -90,4 +100,7 @@ def reason_against_sql(canonical: str) -> str:
     return rf"""CASE WHEN {canonical} IS NULL OR {canonical} = '' THEN '{EMPTY_USER}'
                      WHEN strlen({canonical}) = length({canonical}) AND lower({canonical}) IN ({words})
                      THEN '{MISSING_USER}'
-                     WHEN regexp_full_match({canonical}, '-?[0-9]+\.0*') THEN '{INEXACT_USER}' END"""
+                     WHEN regexp_full_match({canonical}, '-?[0-9]+\.0*')
+                          OR (regexp_full_match({canonical}, '{EXPONENT}')
+                              AND NOT coalesce(abs(try_cast({canonical} AS DOUBLE)) <= {LARGEST_WHOLE}, false))
+                     THEN '{INEXACT_USER}' END"""

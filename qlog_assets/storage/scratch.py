@@ -20,7 +20,8 @@ from pathlib import Path
 
 from qlog_assets.errors import QlogError
 
-PREFIX = ".tmp-"
+PREFIX = ".qlog-tmp-"
+"""No other program names its directories so: what is left behind under it is ours to remove."""
 POLL_SECONDS = 0.05
 
 

@@ -48,6 +48,7 @@ class Warehouse:
 
     def make(self) -> Warehouse:
         """Make the zones that are missing. A process that is here for the first time tidies up, too."""
+        is_ours = self.locks.is_dir()
         try:
             self.home.mkdir(parents=True, exist_ok=True)
             if not self.released.exists():
@@ -61,8 +62,10 @@ class Warehouse:
             ) from None
         if self.home not in _TIDIED:
             _TIDIED.add(self.home)
-            self.remove_leftovers()
-            self.tighten()
+            # Not in a directory that somebody else has called `private`: a warehouse of ours has locks.
+            if is_ours:
+                self.remove_leftovers()
+                self.tighten()
         return self
 
     def tighten(self) -> None:

@@ -18,6 +18,7 @@ from starlette.requests import cookie_parser
 from starlette.responses import HTMLResponse, PlainTextResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from qlog_assets.errors import QlogError
 from qlog_assets.ui.hosts import Hosts
 from qlog_assets.ui.pages import POLICY, leave_page, login_page
 from qlog_assets.ui.sessions import Gate, TooManyTriesError
@@ -117,6 +118,8 @@ class Lock:
             answer = await self._answer(request, receive)
         except RefusalError as refusal:
             answer = PlainTextResponse(f"{refusal.reason}\n", refusal.status)
+        except QlogError as error:  # a password file that can no longer be used
+            answer = PlainTextResponse(f"{error}\n", 503)
         except TooManyTriesError:
             answer = PlainTextResponse("too many tries: wait a minute\n", 429, {"Retry-After": "60"})
         if isinstance(answer, str):
@@ -155,6 +158,9 @@ class Lock:
             raise RefusalError(400, "this server is not known under that name: see --allowed-host")
         if not request.path.startswith("/"):
             raise RefusalError(400, "an address begins with /")
+        # A route's pattern ends before a last line break: `/graphql` followed by one is `/graphql` to it, not to us.
+        if any(letter < " " or letter == "\x7f" for letter in request.path):
+            raise RefusalError(400, "an address holds no control characters")
         return host
 
     def _check_fetch(self, request: Request) -> None:
@@ -165,7 +171,8 @@ class Lock:
         arrives = request.method == "GET" and (
             request.headers.get("sec-fetch-mode") == "navigate" and request.headers.get("sec-fetch-dest") == "document"
         )
-        if not arrives:
+        # Ports of one host are one site: their links come with our cookie, so they may open a page and ask nothing.
+        if not arrives or (site == "same-site" and request.query):
             raise RefusalError(403, "a page of another origin may not do this")
 
     def _check_origin(self, request: Request, host: str) -> None:

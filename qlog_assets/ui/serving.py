@@ -149,6 +149,8 @@ def serve(lock: Lock, listener: socket.socket, children: Children) -> NoReturn:
         server.run(sockets=[listener])
     if not server.ended_by:
         children.check()
+    for each in SIGNALS:
+        signal.signal(each, signal.SIG_IGN)  # ending is under way: a second control-C must not leave children behind
     children.interrupt()  # now, so that they end while the application closes what it has open
     raise Ended(server.ended_by)
 

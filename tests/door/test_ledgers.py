@@ -151,7 +151,7 @@ def test_a_draw_that_no_charge_accounts_for_shuts_the_door(drawn: Path) -> None:
 
 def test_what_is_no_draw_at_all_is_an_orphan_too_and_a_scratch_directory_is_not(drawn: Path) -> None:
     door = door_at(drawn)
-    (drawn / "private" / "draws" / ".tmp-abc").mkdir()
+    (drawn / "private" / "draws" / ".qlog-tmp-abc").mkdir()
     assert orphan_draws(door.warehouse, door.ledger) == []
     (drawn / "private" / "draws" / "x").mkdir()
     (sentence,) = orphan_draws(door.warehouse, door.ledger)

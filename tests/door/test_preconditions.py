@@ -199,7 +199,7 @@ def test_a_door_that_another_process_holds_too_long_is_an_error_that_says_so(dra
 
 def test_what_a_killed_process_left_is_removed_and_what_a_living_one_holds_is_not(drawn: Path) -> None:
     left = [
-        drawn / "private" / place / ".tmp-left"
+        drawn / "private" / place / ".qlog-tmp-left"
         for place in ("staging", "draws", "spill", f"raw_log/{MARCH}", f"capped_log/{MARCH}")
     ]
     for path in left:

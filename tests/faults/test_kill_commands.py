@@ -55,7 +55,7 @@ def assert_green(home: Path, months: int) -> None:
 
 
 SEEN = {
-    "the first scratch directory": "private/*/.tmp-*",
+    "the first scratch directory": "private/*/.qlog-tmp-*",
     "the cleaned log": "private/cleaned_log/*/current",
     "the limited log": "private/capped_log/*/current",
     "the stored draw": "private/draws/[!.]*",
@@ -110,7 +110,9 @@ def fresh(tmp_path: Path) -> Iterator[tuple[Path, Path]]:
     yield make_home(tmp_path / "warehouse"), log
 
 
-@pytest.mark.parametrize("seen", ["landing/aol/*", "private/landing_batch/*/.tmp-*", "private/landing_batch/*/current"])
+@pytest.mark.parametrize(
+    "seen", ["landing/aol/*", "private/landing_batch/*/.qlog-tmp-*", "private/landing_batch/*/current"]
+)
 def test_an_ingest_killed_at_a_step_reads_every_row_once_afterwards(fresh: tuple[Path, Path], seen: str) -> None:
     home, log = fresh
     command = Running(home, "ingest", log, "--format", "aol")

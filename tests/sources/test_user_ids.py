@@ -41,7 +41,8 @@ POINTS = st.sampled_from(["", ".", ".0", ".000", ".5", ".0.0", "e3"])
 WORDS = st.sampled_from(
     [*MISSING, "nan", "-inf", "+NaN", "Infinity", "NULL", "nancy", "i\u0307nf", "\u0130nf", "a@b.c", "x9"]
 )
-IDS = st.builds(lambda *parts: "".join(parts), AROUND, NUMBERS, POINTS, AROUND) | WORDS
+EXPONENTS = st.from_regex(r"-?[0-9](\.[0-9]{0,18})?[eE][+-]?[0-9]{1,4}", fullmatch=True)
+IDS = st.builds(lambda *parts: "".join(parts), AROUND, NUMBERS, POINTS, AROUND) | WORDS | EXPONENTS
 # What a later Unicode than Python's composes is not the question here.
 ASSIGNED = st.text(st.characters(exclude_categories=["Cs", "Cn"], exclude_characters="\0"), max_size=12)
 TEXTS = IDS | ASSIGNED | st.builds(lambda before, text, after: before + text + after, AROUND, ASSIGNED, AROUND)
@@ -54,6 +55,9 @@ TEXTS = IDS | ASSIGNED | st.builds(lambda before, text, after: before + text + a
         ("7.0", "7"),
         ("7.00", "7"),
         ("7.", "7"),
+        ("1.2345678E7", "12345678"),
+        ("1e+05", "100000"),
+        ("3e8", "3e8"),
         ("-7.0", "-7"),
         ("-0", "0"),
         ("-0.0", "0"),

@@ -46,11 +46,11 @@ def test_nothing_but_scratch_is_ever_removed(tmp_path: Path) -> None:
     elsewhere.mkdir()
     folder = tmp_path / "folder"
     folder.mkdir()
-    (folder / ".tmp-file").touch()
+    (folder / ".qlog-tmp-file").touch()
     (folder / "ordinary").mkdir()
-    (folder / ".tmp-link").symlink_to(elsewhere)
+    (folder / ".qlog-tmp-link").symlink_to(elsewhere)
     remove_leftovers(folder)
-    assert sorted(path.name for path in folder.iterdir()) == [".tmp-file", ".tmp-link", "ordinary"]
+    assert sorted(path.name for path in folder.iterdir()) == [".qlog-tmp-file", ".qlog-tmp-link", "ordinary"]
     assert elsewhere.is_dir()
 
 
@@ -76,13 +76,13 @@ def test_where_there_are_no_locks_nothing_is_taken_for_left_behind(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(scratch, "_hold", lambda descriptor: None)  # what a file system without locks answers
-    (tmp_path / ".tmp-somebodys").mkdir()
+    (tmp_path / ".qlog-tmp-somebodys").mkdir()
     with temporary_directory(tmp_path) as path:
         remove_leftovers(tmp_path)
         assert path.is_dir()
     with hold_lock(tmp_path / "lock", 0, "busy"):
         pass
-    assert (tmp_path / ".tmp-somebodys").is_dir()
+    assert (tmp_path / ".qlog-tmp-somebodys").is_dir()
 
 
 def test_a_lock_is_exclusive_and_dies_with_its_process(tmp_path: Path) -> None:

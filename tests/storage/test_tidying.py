@@ -33,7 +33,7 @@ def _die(home: Path) -> None:
 
 
 def scratch(home: Path) -> list[Path]:
-    return list(home.rglob(".tmp-*"))
+    return list(home.rglob(".qlog-tmp-*"))
 
 
 def test_the_next_command_removes_what_a_killed_process_left(home: Path) -> None:

@@ -217,9 +217,9 @@ def _die_writing(home: Path) -> None:
 def test_a_killed_write_shows_nothing_and_is_cleaned_up(warehouse: Warehouse, home: Path) -> None:
     assert in_child(_die_writing, home).killed
     assert not warehouse.has_current("capped_log", MONTH)
-    assert list(warehouse.private.rglob(".tmp-*"))
+    assert list(warehouse.private.rglob(".qlog-tmp-*"))
     warehouse.remove_leftovers()
-    assert not list(warehouse.private.rglob(".tmp-*"))
+    assert not list(warehouse.private.rglob(".qlog-tmp-*"))
 
 
 def _write_often(home: Path, text: str) -> None:
@@ -231,7 +231,7 @@ def test_processes_that_write_the_same_partition_at_once_leave_a_whole_one(wareh
     ended = [child.end() for child in [Child(_write_often, home, text) for text in ("one", "two")]]
     assert [each.code for each in ended] == [0, 0], ended
     warehouse.current("capped_log", MONTH).verify()
-    assert not list(warehouse.private.rglob(".tmp-*"))
+    assert not list(warehouse.private.rglob(".qlog-tmp-*"))
 
 
 def test_dropping_a_table_leaves_the_others_and_a_provenance_that_fits(warehouse: Warehouse) -> None:
