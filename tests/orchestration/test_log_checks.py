@@ -10,6 +10,7 @@ import dagster as dg
 import duckdb
 import pytest
 from support.instances import MONTHS, PRIVATE_QUERY, load_definitions
+from support.tampering import enter
 
 from qlog_assets.ledger import Ledger
 from qlog_assets.pipeline.public_material import PUBLIC_LISTS
@@ -51,7 +52,7 @@ def run(ingested: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., dg.Exe
 
 
 def damage(home: Path, asset: str, table: str, body: str) -> None:
-    """Replace a table of the current partition, checksum and all, as somebody with the key to the warehouse would."""
+    """Replace a table of the current partition, checksum and entry and all, as code that is wrong would write it."""
     partition = Warehouse(Settings(home=home)).current(asset, MARCH)
     path = partition.files(table)[0]
     scratch = path.with_name("damaged")
@@ -65,7 +66,9 @@ def damage(home: Path, asset: str, table: str, body: str) -> None:
     scratch.replace(path)
     tables = dict(partition.provenance.tables)
     tables[table] = replace(tables[table], files={**tables[table].files, path.name: file_checksum(path)})
-    replace(partition.provenance, tables=tables).write(partition.path / "provenance.json")
+    changed = replace(partition.provenance, tables=tables)
+    changed.write(partition.path / "provenance.json")
+    enter(home, changed)
 
 
 def failed_checks(result: dg.ExecuteInProcessResult) -> set[str]:
