@@ -14,8 +14,8 @@ import pyarrow.parquet as pq
 import pytest
 from support.door import charges, warehouse_at
 from support.instances import MONTHS, POLICY, POOL, load_definitions
+from support.tampering import enter
 
-from qlog_assets.ledger import Book, Ledger
 from qlog_assets.pipeline.public_material import PUBLIC_LISTS
 from qlog_assets.storage.digests import file_checksum
 from qlog_assets.storage.partition import PUBLIC_MATERIAL
@@ -134,7 +134,7 @@ BROKEN: dict[str, Damage] = {
 
 
 def break_pool(home: Path, damage: Damage) -> None:
-    """Change the rows of the current pool, and let provenance and ledger vouch for them, as wrong code would."""
+    """Change the rows of the current pool, and let its provenance and the ledger vouch for them."""
     partition = warehouse_at(home).current("pool", PUBLIC_MATERIAL)
     (path,) = partition.files("queries")
     rows = damage(pq.read_table(path))
@@ -144,12 +144,12 @@ def break_pool(home: Path, damage: Damage) -> None:
     facts = replace(partition.provenance.tables["queries"], rows=rows.num_rows, files={path.name: file_checksum(path)})
     changed = replace(partition.provenance, tables={"queries": facts})
     changed.write(partition.path / "provenance.json")
-    Book(Ledger.open(warehouse_at(home).ledger_url), "small").enter(changed)
+    enter(home, changed)
 
 
 @pytest.mark.parametrize("kind", BROKEN)
 def test_a_broken_list_fails_its_check_and_nothing_is_drawn_with_it(ingested: Path, run: Run, kind: str) -> None:
-    """Somebody changed the list, checksum and all: a text that is there twice would get two noises."""
+    """Code that is wrong wrote the list so: a text that is there twice would get two noises."""
     assert run().success
     break_pool(ingested, BROKEN[kind])
     lists = verdicts(run())

@@ -13,7 +13,7 @@ from support.door import MARCH, warehouse_at
 from qlog_assets.ledger import Book, Ledger
 from qlog_assets.policy import Policy
 from qlog_assets.storage.engine import Engine
-from qlog_assets.storage.partition import Partition
+from qlog_assets.storage.partition import Partition, Provenance
 
 
 def flip(path: Path) -> None:
@@ -63,5 +63,10 @@ def vouch_for(home: Path, partition: Partition, *, entered: bool = False) -> Non
     changed = replace(partition.provenance, tables=tables)
     changed.write(partition.path / "provenance.json")
     if entered:
-        policy = Policy.load(home / "policy.toml")
-        Book(Ledger.open(warehouse_at(home).ledger_url), policy.dataset).enter(changed)
+        enter(home, changed)
+
+
+def enter(home: Path, provenance: Provenance) -> None:
+    """Let the ledger say that a partition was written like this."""
+    policy = Policy.load(home / "policy.toml")
+    Book(Ledger.open(warehouse_at(home).ledger_url), policy.dataset).enter(provenance)
