@@ -143,9 +143,11 @@ class Door:
             guarantee = mechanism.guarantee(variant, chosen)
             if not guarantee.publishable or guarantee.proven is None:
                 raise DoorError(f"the door refuses {name} {variant}: it is for studies alone; use qlog simulate")
-            refuse_beyond_limits(self.policy, mechanism, guarantee)
-            public = {name: inputs[name] for name in mechanism.public_inputs if name in inputs}
-            mechanism.refuse_unusable(variant, chosen, {name: list_rows(public[name]) for name in public})
+            # What the month has already is served or refused by the ledger, whatever a new draw would be asked.
+            if again is not None or not self.ledger.live(self.policy.dataset, month, name):
+                refuse_beyond_limits(self.policy, mechanism, guarantee)
+                public = {name: inputs[name] for name in mechanism.public_inputs if name in inputs}
+                mechanism.refuse_unusable(variant, chosen, {name: list_rows(public[name]) for name in public})
             on_point("guarantee_computed")
             charge, charged = self._reserve(mechanism, month, variant, chosen.as_released(), inputs, guarantee, again)
             on_point("charge_reserved")

@@ -1,7 +1,8 @@
-"""Which month is due for a release: complete, allowed by the policy, with rows, undecided, and within the budget.
+"""Which month is due for a release: complete, allowed by the policy, undecided, with rows, and within the budget.
 
-It asks ledger, policy and the names of what was ingested, never a row. It decides nothing for the door, which asks the
-ledger again; it spares runs that the door would refuse, and says why.
+Which months are thought of at all follows from the calendar, the policy and what was charged, all public: one person's
+row with a wrong date must not put a month on the list. That a month has no row at all keeps it off, as the door does
+(docs/checks.md, An empty month). It decides nothing for the door; it spares runs that the door would refuse.
 """
 
 from __future__ import annotations
@@ -12,8 +13,8 @@ from datetime import datetime
 from qlog_assets.ledger import Ledger
 from qlog_assets.mechanisms.mechanism import Mechanism
 from qlog_assets.mechanisms.register import releasable
-from qlog_assets.months import Month
-from qlog_assets.pipeline.batches import batches, months_of
+from qlog_assets.months import Month, months_between
+from qlog_assets.pipeline.batches import months_of, readable_batches
 from qlog_assets.policy import Policy
 from qlog_assets.privacy.guarantee import PrivacyLoss
 from qlog_assets.storage.warehouse import Warehouse
@@ -34,17 +35,20 @@ def find_due_month(warehouse: Warehouse, policy: Policy, ledger: Ledger, mechani
         newest = min(newest, policy.last)
     if newest < policy.first:
         return Due(None, f"no month of the policy is complete yet: its first is {policy.first}")
+    charged = {Month(charge.month) for charge in ledger.charges(policy.dataset) if charge.counted}
+    earliest = max(policy.first, min(charged, default=newest))
     decided = {
         charge.month
         for charge in ledger.charges(policy.dataset)
         if charge.mechanism == mechanism.name and charge.counted
     }
-    ingested = {Month(name) for batch in batches(warehouse) for name in months_of(batch)}
-    open_months = sorted((m for m in ingested - decided if policy.first <= m <= newest), reverse=True)
+    undecided = [month for month in reversed(months_between(earliest, newest)) if month not in decided]
+    if not undecided:
+        return Due(None, f"every month from {earliest} to {newest} has a {mechanism.name} release or had one")
+    ingested = {name for batch in readable_batches(warehouse) for name in months_of(batch)}
+    open_months = [month for month in undecided if month in ingested]
     if not open_months:
-        if newest not in ingested:
-            return Due(None, f"no rows of {newest} were ingested yet, and every ingested month before it is decided")
-        return Due(None, f"every ingested month up to {newest} has a {mechanism.name} release or had one")
+        return Due(None, f"no rows of {undecided[0]} were ingested yet")
     loss = release_cost(policy, mechanism)
     for month in open_months:
         if first_fitting(ledger, policy, loss, month) == month:

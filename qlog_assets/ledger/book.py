@@ -36,9 +36,13 @@ class Book:
         return find_trouble(partition, self.entries()) is None
 
     def contradicts(self, partition: Partition) -> bool:
-        """Whether the ledger says that something else was written. It says nothing of what an earlier version made."""
-        entries = self.entries()
-        return key_of(partition) in entries and find_trouble(partition, entries) is not None
+        """Whether the ledger says that something else was written. It says nothing of what an earlier version made.
+
+        Entries of other shapes alone say it, too: whoever edits a parameter in the provenance gets another shape.
+        """
+        entries, (asset, month, _) = self.entries(), key_of(partition)
+        is_known = any(key[:2] == (asset, month) for key in entries)
+        return is_known and find_trouble(partition, entries) is not None
 
 
 def entry_of(provenance: Provenance) -> Made:

@@ -107,6 +107,11 @@ class History:
     def left(self, dataset: str, month: str | None = None) -> Amount:
         return self.balance(dataset, month).left
 
+    def is_over_budget(self, dataset: str) -> bool:
+        """Whether more is charged than the budget holds, for ever or in any window."""
+        state = self._state()
+        return not dataset_of(state, dataset).budget.holds(state.most(dataset))
+
     def windows(self, dataset: str) -> list[tuple[Span, Amount]]:
         """What was charged in each window of months, as the budget counts it; empty where the budget is for ever."""
         state = self._state()
@@ -128,6 +133,10 @@ class History:
             if event.seq >= first_seq and (terms := dataset_of(state, dataset).public_terms()) not in found:
                 found.append(terms)
         return found
+
+    def witnessed_at(self, seq: int) -> bool:
+        """Whether a witness was in use when an event was written."""
+        return fold(self.events()[:seq])[0].witnessed
 
     def events(self) -> list[Event]:
         """The whole history. Private: payloads hold input digests."""

@@ -221,6 +221,11 @@ class Ledger(History):
             if known is not None:
                 return known, False
             asked = Amount.of(**costs, rho=exact_rho)
+            if not budget.holds(state.most(dataset)):
+                raise BudgetError(
+                    f"what was charged for {dataset} passes its budget since charges were recovered: nothing more is "
+                    "released until qlog ledger set-budget says how much that is"
+                )
             if not budget.holds(state.most(dataset, span) + asked):
                 raise BudgetError(over_budget(state, dataset, asked, span))
             draw_number = 1 + max((charge.draw_number for charge in state.history(request)), default=0)

@@ -6,7 +6,7 @@ They are folded from events in `state.py`.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any, Literal
 
@@ -169,8 +169,10 @@ class Dataset:
     unit: str
     relation: str
     rules: tuple[Rule, ...] = (Rule(),)
-    """Which charges the budget adds up. The last one is in force for every month; those before it go on for the months
-    before they were replaced by a weaker one."""
+    """Which charges the budget adds up. The last is in force for every month; those before it go on for windows that
+    began before they were replaced by a weaker one."""
+    past: tuple[dict[str, Any], ...] = ()
+    """Budgets and windows that were in force before, each with the day it ended."""
 
     @property
     def window_months(self) -> int | None:
@@ -179,15 +181,26 @@ class Dataset:
 
     def public_terms(self) -> dict[str, Any] | None:
         """What a manifest says of the budget: nothing where it is for ever and always was."""
-        if self.rules == (Rule(),):
+        if self.rules == (Rule(),) and all(terms["window_months"] is None for terms in self.past):
             return None
+        return {
+            **self.terms(),
+            "earlier": [{"window_months": rule.window, "before": rule.before} for rule in self.rules[:-1]],
+            "past": [dict(terms) for terms in self.past],
+        }
+
+    def terms(self) -> dict[str, Any]:
+        """The budget and its window."""
         return {
             "epsilon": decimal_text(self.budget.epsilon),
             "delta": decimal_text(self.budget.delta),
             "accountant": self.budget.accountant,
             "window_months": self.window_months,
-            "earlier": [{"window_months": rule.window, "before": rule.before} for rule in self.rules[:-1]],
         }
+
+    def changed(self, day: str, **changes: Any) -> Dataset:
+        """This data set under other terms, which remembers those it had up to that day."""
+        return replace(self, past=(*self.past, {**self.terms(), "until": day}), **changes)
 
 
 @dataclass(frozen=True)

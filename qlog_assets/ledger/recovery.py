@@ -132,12 +132,6 @@ def _charge_as_lost(writer: Writer, state: State, remembered: State, found: Comp
 def _shrink_budgets(state: State, remembered: State, append: Append) -> None:
     for name, dataset in remembered.datasets.items():
         known = state.datasets.get(name)
-        if dataset.rules != (dataset.rules[-1:] if known is None else known.rules):
-            # Which of two promises about months was made to whom, nobody can tell afterwards.
-            raise WitnessError(
-                f"the ledger went on without its witness, and the two count the budget of {name} by other windows of "
-                "months: make them agree with qlog ledger set-unit, then recover"
-            )
         if known is None:
             opened: dict[str, Any] = {
                 "budget": dataset.budget.as_json(),
@@ -147,7 +141,11 @@ def _shrink_budgets(state: State, remembered: State, append: Append) -> None:
             if dataset.window_months is not None:
                 opened["window_months"] = dataset.window_months
             append("dataset", name, opened)
-            continue
+            known = state.datasets[name]
+        if known.rules != dataset.rules:
+            # Which of two promises about months was made to whom, nobody can tell afterwards: for ever keeps both.
+            unit = {"window_months": None, "was": known.window_months, "from": None, "recovered": True}
+            append("unit", name, {**unit, "reason": "ledger and witness counted by other windows of months"})
         own = state.datasets[name].budget
         smaller = _smaller(own, dataset.budget)
         if smaller != own:

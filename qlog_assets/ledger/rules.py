@@ -148,7 +148,7 @@ def unit_change(state: State, known: Dataset, window: int | None, since: Month |
     if not all(known.budget.holds(added.most()) for added in added_up(state, known.name, rules)):
         raise BudgetError(
             f"what was charged for {known.name} does not fit a budget {window_words(window)} of "
-            f"{in_words(known.budget, known.budget.limit)}: raise the budget first, or leave the unit as it is"
+            f"{in_words(known.budget, known.budget.limit, readable_left)}: raise the budget first, or leave the unit"
         )
     return {"window_months": window, "was": old, "from": since}
 

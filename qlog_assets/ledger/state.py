@@ -105,7 +105,7 @@ class State:
             return
         if known is None:
             raise ContradictionError(f"there is no data set {event.dataset}")
-        self.datasets[event.dataset] = replace(known, budget=budget)
+        self.datasets[event.dataset] = known.changed(event.at[:10], budget=budget)
         # One that was brought back may be below what was charged meanwhile: then nothing is left.
         if not facts.get("recovered") and not budget.holds(self.most(event.dataset)):
             raise ContradictionError("the budget was set below what was spent")
@@ -114,15 +114,15 @@ class State:
         known = self.datasets.get(event.dataset)
         if known is None:
             raise ContradictionError(f"there is no data set {event.dataset}")
+        window, last = _window(facts["window_months"]), self.last_month(event.dataset)
         since = None if facts["from"] is None else Month(facts["from"])
-        self.datasets[event.dataset] = replace(
-            known, rules=rules_after(known.rules, _window(facts["window_months"]), since)
-        )
+        if since is None and last is not None and not is_stronger(window, known.window_months):
+            raise ContradictionError("the unit was weakened for months that were charged by then")
+        self.datasets[event.dataset] = known.changed(event.at[:10], rules=rules_after(known.rules, window, since))
         self._add_up(event.dataset)
-        last = self.last_month(event.dataset)
         if since is not None and last is not None and last >= since:
             raise ContradictionError(f"the unit was changed from {since} on, and {last} was charged by then")
-        if not known.budget.holds(self.most(event.dataset)):
+        if not facts.get("recovered") and not known.budget.holds(self.most(event.dataset)):
             raise ContradictionError("the unit was changed to one that what was spent does not fit")
 
     def _add_up(self, dataset: str) -> None:

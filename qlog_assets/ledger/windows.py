@@ -21,8 +21,10 @@ A person who searched for longer than W months is protected by the sum over the 
 `activity_loss` in `privacy/activity.py`.
 
 **Changing the window.** What was published stays true. A longer window (or none) is a stronger promise: it must hold
-for all charges there are. A shorter window is a weaker one: it is for months after all those charged so far, and the
-old promise goes on for the months before it, as a rule of its own that ends there.
+for all charges there are. A shorter window is a weaker one: it is for months after all those charged so far. The old
+promise goes on, as a rule of its own, for every window that begins before the change, so for every one that holds what
+was charged by then; one for ever goes on for the months before. What is promised of months to come can be changed, and
+a raised budget changes it, too: datasheets say so, and name what was promised before.
 
 Pure arithmetic on months and amounts; the events are in `state.py`.
 """
@@ -56,12 +58,13 @@ class Rule:
     window: int | None = None
     """How many months; None: all months, for ever."""
     before: Month | None = None
-    """Only months before this one count; None: all of them. Set where a weaker rule has taken over."""
+    """Only windows that begin before this month; of a rule for ever, only months before it. Set where a weaker rule has
+    taken over: whatever window holds something that was charged before the change goes on as promised."""
 
     def clipped(self, span: Span) -> tuple[int, int] | None:
         """The months of a span that this rule is about, by number; None where it is about none of them."""
         first, last = span.first.number, span.last.number
-        if self.before is not None:
+        if self.before is not None and self.window is None:
             last = min(last, self.before.number - 1)
         return (first, last) if first <= last else None
 
@@ -107,7 +110,8 @@ class RuleSums:
         if self.rule.window is None:
             return (0,)
         # Windows that would begin before the calendar does hold the same charges as the first one that does not.
-        return range(max(0, clipped[0] - self.rule.window + 1), clipped[1] + 1)
+        end = clipped[1] + 1 if self.rule.before is None else min(clipped[1] + 1, self.rule.before.number)
+        return range(max(0, clipped[0] - self.rule.window + 1), end)
 
 
 def most_of(amounts: Iterable[Amount]) -> Amount:

@@ -47,15 +47,20 @@ def tell_over_time(manifest: Mapping[str, Any]) -> OverTime | None:
         else f"Whatever one user searched in {describe_window(window)}"
     )
     promise = (
-        f"{whatever} is protected by one budget: all releases made from these searches, by every mechanism, those "
-        f"withdrawn and those drawn twice among them, change the odds of anything at all by at most {loss}{exception}."
+        f"{whatever} shares one budget. When this was drawn, all releases made from these searches by then, this one, "
+        f"those withdrawn and those of every other mechanism among them, changed the odds of anything at all by at "
+        f"most {loss}{exception}."
     )
     return OverTime(promise, tuple(further_words(budget)), loss_rows(manifest, (epsilon, delta), window))
 
 
 def further_words(budget: Mapping[str, Any]) -> list[str]:
-    """What a window leaves open, and what was promised before it."""
-    window, words = budget["window_months"], []
+    """What a window leaves open, how terms can change, and what they were before."""
+    window = budget["window_months"]
+    words = [
+        "The publisher's ledger refuses every further release that would pass it, unless its keeper raises the budget "
+        "or shortens the window for months to come. That takes a recorded reason, and every later datasheet names it.",
+    ]
     if window is not None:
         words += [
             "This holds for every such window at once, also for those that begin and end between two releases. A "
@@ -65,10 +70,18 @@ def further_words(budget: Mapping[str, Any]) -> list[str]:
             "says what that comes to.",
         ]
     for earlier in budget["earlier"]:
-        until = "for ever" if earlier["window_months"] is None else f"for {describe_window(earlier['window_months'])}"
+        before, length = earlier["before"], earlier["window_months"]
+        searched = (
+            f"in the months before {before}"
+            if length is None
+            else (f"in {describe_window(length)} that begin before {before}")
+        )
+        words.append(f"What one user searched {searched} goes on sharing one such budget, as was promised by then.")
+    for past in budget["past"]:
+        length = past["window_months"]
         words.append(
-            f"Until {earlier['before']} another promise was made, and it stands: what one user searched in the months "
-            f"before {earlier['before']} shares one such budget {until}, besides the promise above."
+            f"Until {past['until']} the terms were ε = {at_most(Fraction(past['epsilon']))}, δ = "
+            f"{at_most(Fraction(past['delta']))}, {'for ever' if length is None else f'for {describe_window(length)}'}."
         )
     return words
 

@@ -147,7 +147,8 @@ def audit_warehouse(
         with finishing(report, "the warehouse"):
             report.findings += [f"ledger: {finding}" for finding in ledger.verify_chain()]
             report.findings += unknown_entries(warehouse, ledger)
-            report.notes += window_notes(ledger, dataset)
+            report.findings += over_budget_findings(ledger, dataset)
+            report.notes += window_notes(ledger, dataset) + recovery_notes(ledger)
             own = [charge for charge in charges if dataset in (None, charge.dataset)]
             report.findings += find_around(warehouse, ledger, own)
         again = None if deep is None else Recomputation(warehouse, workplace, deep, tell)
@@ -160,9 +161,28 @@ def audit_warehouse(
     return report
 
 
+def over_budget_findings(ledger: Ledger, dataset: str | None) -> list[str]:
+    """Accounts that hold more than their budget: only charges that were recovered can do that to them."""
+    return [
+        f"budget of {known.name}: what was charged passes it since charges were recovered: what datasheets say of the "
+        "budget is not kept; qlog ledger set-budget records how much it is"
+        for known in ledger.datasets()
+        if dataset in (None, known.name) and ledger.is_over_budget(known.name)
+    ]
+
+
+def recovery_notes(ledger: Ledger) -> list[str]:
+    """Every time that a witness was given up or charges were brought back: an auditor asks why."""
+    words = {"unwitnessed": "the witness was given up", "recovered": "lost events were brought back"}
+    return [
+        f"ledger: on {event.at[:10]} {words[event.kind]} by {event.who}: {event.facts.get('reason', 'no reason')}"
+        for event in ledger.events()
+        if event.kind in words
+    ]
+
+
 def window_notes(ledger: Ledger, dataset: str | None) -> list[str]:
-    """What the windows of months hold, added up from the ledger's events; a window over its budget is a finding of
-    the history's. Nothing where budgets are for ever."""
+    """What the windows of months hold, added up from the ledger's events. Nothing where budgets are for ever."""
     notes = []
     for known in ledger.datasets():
         windows = ledger.windows(known.name)
@@ -340,6 +360,8 @@ def audit_manifest(manifest: dict[str, Any], charge: Charge, ledger: Ledger, ver
         charge.dataset, charge.seq, charge.drawn_seq
     ):
         verdict.findings.append("manifest: budget is not what the ledger says")
+    if manifest["ledger"].get("witnessed") and not ledger.witnessed_at(charge.drawn_seq or 0):
+        verdict.findings.append("manifest: it says that a witness had its charge, and the ledger had none then")
     head = manifest["ledger"]
     if ledger.heads_missing([SaltedHead(head["seq"], head["salt"], head["salted_head"])]):
         verdict.findings.append("ledger: its history is not the one this release committed to: it was cut or rewritten")

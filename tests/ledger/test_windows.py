@@ -22,6 +22,7 @@ from qlog_assets.ledger import Budget, BudgetError, Ledger, LedgerError, LiveRel
 from qlog_assets.ledger.chain import FIRST_PREVIOUS
 from qlog_assets.ledger.state import fold
 from qlog_assets.months import Month, months_between
+from qlog_assets.storage.digests import canonical_line
 
 pytest_plugins = ("support.ledger_fixtures",)
 
@@ -50,26 +51,26 @@ class Spent:
 
 @dataclass
 class Promise:
-    """One promise: any so many consecutive months among those before a month."""
+    """One promise: any so many consecutive months that begin before a month, or all months before it."""
 
     window: int | None
     before: Month | None = None
 
     def month_sets(self) -> list[set[Month]]:
         """Every set of months whose charges must stay within the budget together, written out."""
-        length = len(CALENDAR) if self.window is None else self.window
-        starts = range(1) if self.window is None else range(len(CALENDAR) - length + 1)
-        return [
-            {month for month in CALENDAR[start : start + length] if self.before is None or month < self.before}
-            for start in starts
-        ]
+        before = self.before or Month("9999-12")
+        if self.window is None:
+            return [{month for month in CALENDAR if month < before}]
+        starts = range(len(CALENDAR) - self.window + 1)
+        return [set(CALENDAR[start : start + self.window]) for start in starts if CALENDAR[start] < before]
 
 
 def most(promises: list[Promise], charges: list[Spent], month: Month | None = None) -> Fraction:
     """The largest sum in any set of months that must stay within the budget (and holds a month)."""
     sets = [months for promise in promises for months in promise.month_sets() if month is None or month in months]
     counted = [charge for charge in charges if charge.state != "abandoned"]
-    return max(sum((c.epsilon for c in counted if set(c.months) & months), Fraction(0)) for months in sets)
+    sums = (sum((c.epsilon for c in counted if set(c.months) & months), Fraction(0)) for months in sets)
+    return max(sums, default=Fraction(0))
 
 
 class WindowMachine(RuleBasedStateMachine):
@@ -300,6 +301,38 @@ def test_a_weaker_unit_begins_after_what_was_charged_and_leaves_the_old_promise_
     published(ledger, month="2006-01", delta="0", again="late rows")
     with pytest.raises(BudgetError):
         ledger.reserve(**request(month="2006-02", delta="0", again="late rows"))
+
+
+def test_a_shorter_window_leaves_every_window_that_holds_a_charge_as_it_was_promised(ledger_place: str) -> None:
+    ledger = opened(ledger_place, 12, epsilon="3")
+    published(ledger, month="2006-01", epsilon="2", delta="0")
+    ledger.set_unit(DATASET, 1, "releases for years")
+    assert ledger.reserve(**request(month="2006-02", delta="0"))[1]
+    # From January 2006 to December any window of twelve months that holds January is full.
+    for month in ("2006-03", "2006-12"):
+        with pytest.raises(BudgetError):
+            ledger.reserve(**request(month=month, delta="0"))
+    assert ledger.reserve(**request(month="2007-01", epsilon="3", delta="0"))[1]
+
+
+def test_terms_remember_what_they_were(ledger_place: str) -> None:
+    ledger = opened(ledger_place, 12, epsilon="3")
+    published(ledger, delta="0")
+    ledger.set_budget(DATASET, "5", DELTA, "a review")
+    terms = ledger.set_unit(DATASET, None, "a stricter board").public_terms()
+    assert terms is not None and (terms["epsilon"], terms["window_months"]) == ("5", None)
+    assert [(past["epsilon"], past["window_months"]) for past in terms["past"]] == [("3", 12), ("5", 12)]
+
+
+def test_an_event_that_weakens_the_unit_of_charged_months_is_a_contradiction(tmp_path: Path) -> None:
+    ledger = opened(str(tmp_path / "ledger.db"), None)
+    published(ledger, delta="0")
+    facts = {"window_months": 1, "was": None, "from": None, "reason": "forged"}
+    last = ledger.events()[-1]
+    forged = replace(
+        last, seq=last.seq + 1, kind="unit", payload=canonical_line(facts), previous_hash=last.hash
+    ).sealed()
+    assert "weakened for months that were charged" in fold([*ledger.events(), forged])[1][0]
 
 
 def test_a_stronger_unit_must_fit_what_was_charged(ledger_place: str) -> None:
