@@ -229,3 +229,17 @@ def test_directories_of_public_files_are_relative_to_the_policy_file(load, tmp_p
     policy = load('public_directories = ["lists", "/srv/lists"]\n')
     assert policy.lists.directories == (tmp_path, tmp_path / "lists", Path("/srv/lists"))
     assert Policy().lists.directories == (), "a policy that no file holds names no file"
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("pool", {"kind": "query_list", "path": "policy.toml"}),
+        ("ledger", {"witness": "elsewhere"}),
+        ("ledger.witness", "elsewhere"),
+        ("dataset", "other"),
+    ],
+)
+def test_a_study_sets_no_whole_section_no_data_set_and_nothing_of_the_ledger(key: str, value: object) -> None:
+    with pytest.raises(ParameterError, match=f"^{key}: "):
+        Policy().with_settings({key: value})

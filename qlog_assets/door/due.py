@@ -28,20 +28,18 @@ class Due:
     reason: str
 
 
-def find_due_month(warehouse: Warehouse, policy: Policy, ledger: Ledger, mechanism: Mechanism, now: datetime) -> Due:
+def find_due_month(
+    warehouse: Warehouse, policy: Policy, ledger: Ledger | None, mechanism: Mechanism, now: datetime
+) -> Due:
     """The newest complete month that is neither released nor withdrawn and that the budget admits."""
     newest = Month.numbered(Month.containing(now).number - 1)
     if policy.last is not None:
         newest = min(newest, policy.last)
     if newest < policy.first:
         return Due(None, f"no month of the policy is complete yet: its first is {policy.first}")
-    charged = {Month(charge.month) for charge in ledger.charges(policy.dataset) if charge.counted}
-    earliest = max(policy.first, min(charged, default=newest))
-    decided = {
-        charge.month
-        for charge in ledger.charges(policy.dataset)
-        if charge.mechanism == mechanism.name and charge.counted
-    }
+    charges = [] if ledger is None else [each for each in ledger.charges(policy.dataset) if each.counted]
+    earliest = max(policy.first, min((Month(charge.month) for charge in charges), default=newest))
+    decided = {charge.month for charge in charges if charge.mechanism == mechanism.name}
     undecided = [month for month in reversed(months_between(earliest, newest)) if month not in decided]
     if not undecided:
         return Due(None, f"every month from {earliest} to {newest} has a {mechanism.name} release or had one")
@@ -62,9 +60,9 @@ def find_due_month(warehouse: Warehouse, policy: Policy, ledger: Ledger, mechani
     return Due(None, f"{open_months[0]} does not fit the budget beside what was spent: {goes_on}")
 
 
-def first_fitting(ledger: Ledger, policy: Policy, loss: PrivacyLoss, month: Month) -> Month | None:
+def first_fitting(ledger: Ledger | None, policy: Policy, loss: PrivacyLoss, month: Month) -> Month | None:
     """The first month from this one on that the budget admits at this cost; the month itself before any account."""
-    if not any(dataset.name == policy.dataset for dataset in ledger.datasets()):
+    if ledger is None or not any(dataset.name == policy.dataset for dataset in ledger.datasets()):
         return month
     return ledger.first_fitting(policy.dataset, loss.epsilon, loss.delta, loss.rho, month)
 

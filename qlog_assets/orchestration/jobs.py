@@ -81,7 +81,7 @@ def monthly_schedule(mechanism: Mechanism, job: AssetJob) -> dg.ScheduleDefiniti
         context: dg.ScheduleEvaluationContext, warehouse: WarehouseResource, policy: PolicyResource
     ) -> dg.RunRequest | dg.SkipReason:
         due = find_due_month(
-            warehouse.open(), policy.chosen(), warehouse.ledger(), mechanism, context.scheduled_execution_time
+            warehouse.open(), policy.chosen(), warehouse.read_ledger(), mechanism, context.scheduled_execution_time
         )
         return dg.SkipReason(due.reason) if due.month is None else dg.RunRequest(partition_key=due.month)
 

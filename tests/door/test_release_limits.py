@@ -12,7 +12,9 @@ from support.warehouses import build_chain
 
 from qlog_assets.door.door import Door
 from qlog_assets.door.inputs import DoorError
+from qlog_assets.door.release_limits import refuse_beyond_limits
 from qlog_assets.ledger import Ledger
+from qlog_assets.mechanisms.register import mechanism
 from qlog_assets.policy import Policy
 
 pytest_plugins = ("support.warehouse_fixtures",)
@@ -104,3 +106,14 @@ def test_a_hand_written_configuration_is_bound_as_well(chained: Path) -> None:
     ended = materialize(chained, "selected", config=config)
     assert ended.code != 0 and "come from the policy file alone" in ended.answer
     assert charges(chained) == []
+
+
+def test_under_a_zcdp_filter_a_run_gets_no_more_rho_than_the_files_own_parameters_cost(chained: Path) -> None:
+    """The same ε and δ can cost the filter many times as much."""
+    edit_policy(chained, budget='accountant = "zcdp"', zealous='variant = "sound"')
+    zealous, policy = mechanism("zealous"), Policy.load(chained / "policy.toml")
+    asked = policy.with_run_changes({"zealous.variant": "modern"})
+    guarantee = zealous.guarantee("modern", asked.parameters(zealous))
+    with pytest.raises(DoorError, match=r"refuses zealous at ρ = 0.0\d+: the budget adds up ρ"):
+        refuse_beyond_limits(asked, zealous, guarantee)
+    refuse_beyond_limits(policy, zealous, zealous.guarantee("sound", policy.parameters(zealous)))

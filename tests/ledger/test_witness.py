@@ -19,7 +19,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.ledgers import DATASET, hand_in, opened, published, request
 
-from qlog_assets.ledger import Event, Ledger, LedgerError, Witness, WitnessError
+from qlog_assets.ledger import Budget, Event, Ledger, LedgerError, Witness, WitnessError
 from qlog_assets.ledger.chain import FIRST_PREVIOUS, broken_links
 from qlog_assets.ledger.recovery import Recovery, recover, reset_witness
 from qlog_assets.ledger.store import Author, Store, url_of
@@ -515,3 +515,43 @@ def test_a_budget_that_was_lowered_and_forgotten_is_lowered_again(place: str, tm
     assert ledger.verify_chain() == []
     with pytest.raises(LedgerError, match="over the budget"):
         Ledger.open(place, witness=FileWitness(tmp_path / "new.jsonl")).reserve(**request(month="2006-05"))
+
+
+def test_a_copy_of_an_old_line_at_the_end_of_the_file_sets_nothing_back(place: str, tmp_path: Path) -> None:
+    """A file that can only be appended to can still be appended to."""
+    witness = file_witness(tmp_path)
+    ledger = opened(place, witness=witness)
+    set_back(place, lambda: published(ledger))
+    lines = (tmp_path / "witness.jsonl").read_bytes().splitlines(keepends=True)
+    with (tmp_path / "witness.jsonl").open("ab") as stream:
+        stream.write(lines[1])
+    with pytest.raises(WitnessError, match=LOST):
+        opened(place, witness=witness).reserve(**request())
+
+
+def test_what_was_recovered_over_the_budget_stops_every_release_until_somebody_says_how_much_it_is(
+    place: str, tmp_path: Path
+) -> None:
+    witness = file_witness(tmp_path)
+    ledger = opened(place, witness=witness)
+    set_back(place, lambda: published(ledger, epsilon="3"))
+    went_on = opened(place)
+    published(went_on, epsilon="3", mechanism_version=2)
+    recover(place, witness, "restored by mistake")
+    assert went_on.is_over_budget(DATASET)
+    with pytest.raises(LedgerError, match="passes its budget since charges were recovered"):
+        went_on.reserve(**request(month="2030-01", epsilon="0", delta="0"))
+    went_on.set_budget(DATASET, "6", "1e-5", "what the recovery found")
+    assert went_on.reserve(**request(month="2030-01", epsilon="0", delta="0"))[1]
+
+
+def test_a_ledger_and_a_witness_that_count_by_other_windows_are_recovered_for_ever(place: str, tmp_path: Path) -> None:
+    witness = file_witness(tmp_path)
+    ledger = Ledger.open(place, witness=witness)
+    ledger.ensure_dataset(DATASET, Budget("3", "1e-5"), window_months=12)
+    set_back(place, lambda: ledger.set_unit(DATASET, 6, "releases for years"))
+    went_on = Ledger.open(place)
+    published(went_on, epsilon="1")
+    assert recover(place, witness, "restored by mistake").diverged
+    assert went_on.dataset(DATASET).window_months is None
+    assert went_on.verify_chain() == []

@@ -55,12 +55,13 @@ def test_the_month_that_ended_is_asked_for_until_it_is_decided(ingested: Path, t
     tick = ticking(ingested)
     assert month_of(tick("2006-04-02")) == MARCH
     assert month_of(tick("2006-05-02")) == APRIL
-    build_chain(ingested, APRIL)
-    release_id = door_at(ingested).draw("safelog", APRIL).charge.release_id
-    # April is decided; March, which nobody released, is not forgotten.
-    assert month_of(tick("2006-05-02")) == MARCH
+    build_chain(ingested, MARCH)
+    release_id = door_at(ingested).draw("safelog", MARCH).charge.release_id
     door_at(ingested).withdraw(release_id, "a mistake")
-    assert month_of(tick("2006-05-02")) == MARCH, "a withdrawn month is decided: another draw needs a reason"
+    decided = "every month from 2006-03 to 2006-03 has a safelog release or had one"
+    assert tick("2006-04-02") == decided, "a withdrawn month is decided: another draw needs a reason"
+    # April was not released in May, and is not forgotten in June.
+    assert month_of(tick("2006-06-02")) == APRIL
 
 
 def test_a_month_that_nobody_ingested_and_days_outside_the_policy_are_skipped_with_the_reason(
@@ -71,11 +72,25 @@ def test_a_month_that_nobody_ingested_and_days_outside_the_policy_are_skipped_wi
     for month in (MARCH, APRIL):
         build_chain(ingested, month)
         door_at(ingested).draw("safelog", month)
-    nothing = "no rows of 2006-05 were ingested yet, and every ingested month before it is decided"
+    nothing = "no rows of 2006-05 were ingested yet"
     assert tick("2006-06-02") == nothing
     # After the policy's last month the same month is not asked for again and again.
     assert tick("2007-01-02") == nothing
-    assert tick("2006-05-02") == "every ingested month up to 2006-04 has a safelog release or had one"
+    assert tick("2006-05-02") == "every month from 2006-03 to 2006-04 has a safelog release or had one"
+
+
+def test_one_row_with_a_wrong_date_makes_no_month_due_and_a_look_makes_no_ledger(
+    tmp_path: Path, ticking: Callable[[Path], Tick]
+) -> None:
+    """That a release exists is public: no single person's row may bring one about."""
+    home = make_home(tmp_path / "warehouse", POLICY.replace('first = "2006-03"', 'first = "1996-01"'))
+    tick = ticking(home)
+    assert tick("2006-05-02") == "no rows of 2006-04 were ingested yet"
+    assert not (home / "ledger.db").exists()
+    log = tmp_path / "stray.txt"
+    log.write_text(AOL_HEADER + "7\tnews\t1999-03-05 10:00:00\t\t\n", encoding="utf-8")
+    assert qlog(home, "ingest", log, "--format", "aol", "--json").json["accepted"] == 1
+    assert tick("2006-05-02") == "no rows of 2006-04 were ingested yet"
 
 
 # Three years ----------------------------------------------------------------------------------------------------------

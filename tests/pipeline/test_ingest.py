@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from support.door import MARCH, warehouse_at
-from support.instances import make_home
+from support.instances import AOL_HEADER, make_home
 
 from qlog_assets.errors import QlogError
 from qlog_assets.ledger import Ledger
@@ -349,3 +349,24 @@ def test_sixty_people_whose_ids_are_written_in_five_ways_are_sixty_users(
         users = engine.connection.execute('SELECT "user", count(*) FROM raw_log GROUP BY ALL').fetchall()
         assert inspect_user_ids(engine, raw).passed
     assert sorted(users, key=lambda row: int(row[0])) == [(str(each), 6) for each in people]
+
+
+def test_a_file_that_lay_in_the_landing_zone_stays_there_whatever_becomes_of_its_ingest(
+    warehouse: Warehouse, tmp_path: Path
+) -> None:
+    """Somebody's original may be there, behind a link to a larger disk."""
+    large = tmp_path / "large"
+    large.mkdir()
+    original = large / "log.txt"
+    original.write_text(AOL_HEADER, encoding="utf-8")
+    (warehouse.landing / "aol").symlink_to(large)
+    brought: list[Path] = []
+    assert land(warehouse, [warehouse.landing / "aol" / "log.txt"], "aol", brought=brought) == [original.resolve()]
+    assert brought == []
+    copied: list[Path] = []
+    (tmp_path / "new.txt").write_text(AOL_HEADER + "x", encoding="utf-8")
+    land(warehouse, [tmp_path / "new.txt"], "aol", brought=copied)
+    assert [path.name for path in copied] == ["new.txt"] and original.exists()
+    (tmp_path / ".log").write_text(AOL_HEADER, encoding="utf-8")
+    with pytest.raises(QlogError, match="hidden files are not looked at"):
+        land(warehouse, [tmp_path / ".log"], "aol")

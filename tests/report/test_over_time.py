@@ -35,10 +35,11 @@ def test_a_budget_per_window_is_told_for_a_month_a_year_and_for_ever(windowed: P
     release(windowed)
     manifest, text = page(windowed)
     assert manifest["budget"] == {
-        "epsilon": "100", "delta": "0.1", "accountant": "basic", "window_months": 12, "earlier": [],
+        "epsilon": "100", "delta": "0.1", "accountant": "basic", "window_months": 12, "earlier": [], "past": [],
     }  # fmt: skip
     assert "What is protected over time" in text
-    assert "Whatever one user searched in any 12 consecutive months is protected by one budget" in text
+    assert "Whatever one user searched in any 12 consecutive months shares one budget." in text
+    assert "unless its keeper raises the budget or shortens the window for months to come" in text
     assert "a factor of e^100, but for a probability of at most 0.1" in text
     assert "Nothing bounds the loss of somebody who goes on searching for ever" in text
     for length in ("one month", "three months", "one year", "three years"):
@@ -72,8 +73,8 @@ def test_a_changed_unit_is_named_with_the_old_one_and_the_month_it_changed(inges
     assert qlog(ingested, "release", "safelog", "--month", "2006-04", "--json").json["charged"] is True
     folder = ingested / "released" / "safelog" / "2006-04" / charges(ingested)[-1].release_id
     text = unescape((folder / "datasheet.html").read_text(encoding="utf-8"))
-    assert "Until 2006-04 another promise was made, and it stands" in text
-    assert "in the months before 2006-04 shares one such budget for ever" in text
+    assert "What one user searched in the months before 2006-04 goes on sharing one such budget" in text
+    assert "the terms were ε = 100, δ = 0.1, for ever." in text
     # What was published before says what it said.
     assert page_of(ingested, charges(ingested)[0].release_id) == old[1]
     assert qlog(ingested, "audit", "--json").json["ok"] is True

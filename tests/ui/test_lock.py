@@ -488,3 +488,19 @@ def test_a_cookie_from_an_https_page_is_never_sent_in_the_clear() -> None:
     form = urlencode({"token": locked.gate.token}).encode()
     pairs = (("Host", "qlog.example"), ("Origin", "https://qlog.example"), FORM)
     assert "Secure" in locked.ask("POST", "/login", *pairs, body=form).header("set-cookie").split("; ")
+
+
+@pytest.mark.parametrize("ending", ["%0A", "%0D", "%00", "%7F", "%0a%0a"])
+def test_an_address_that_a_route_takes_for_another_is_refused(locked: Locked, ending: str) -> None:
+    """A route's pattern ends before a last line break, so `/graphql%0A` would be GraphQL to Dagster and not to us."""
+    cookie = locked.cookie()
+    asked = f"/graphql{ending}?query=mutation%7BsetNuxSeen%7D"
+    assert locked.ask("GET", asked, HOST, cookie).status == 400
+    assert locked.behind.scopes == []
+
+
+def test_a_page_of_another_port_may_open_a_page_here_and_ask_nothing_by_its_address(locked: Locked) -> None:
+    cookie = locked.cookie()
+    arriving = [("Sec-Fetch-Site", "same-site"), ("Sec-Fetch-Mode", "navigate"), ("Sec-Fetch-Dest", "document")]
+    assert locked.ask("GET", "/runs", HOST, cookie, *arriving).status == 200
+    assert locked.ask("GET", "/runs?x=1", HOST, cookie, *arriving).status == 403
