@@ -66,6 +66,8 @@ class Warehouse:
             if is_ours:
                 self.remove_leftovers()
                 self.tighten()
+            if self.home.stat().st_mode & stat.S_IWOTH:
+                LOG.warning("%s can be written by everybody, who can put another ledger there: chmod o-w", self.home)
         return self
 
     def tighten(self) -> None:
@@ -76,8 +78,6 @@ class Warehouse:
         if loose:
             more = f" and {len(loose) - 1} more" if len(loose) > 1 else ""
             LOG.warning("%s%s could be used by others than their owner: closed to them now", loose[0], more)
-        if self.home.stat().st_mode & stat.S_IWOTH:
-            LOG.warning("%s can be written by everybody, who can put another ledger there: chmod o-w", self.home)
 
     def remove_leftovers(self) -> None:
         """Remove what killed processes left half-made: it may hold rows of the log."""

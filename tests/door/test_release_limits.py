@@ -80,7 +80,7 @@ def test_a_file_whose_own_parameters_cost_more_than_its_limits_is_refused_with_b
 def test_the_door_takes_no_policy_that_was_changed_as_a_study_may(chained: Path) -> None:
     """Whoever opens a door by hand with a study's policy opens no account with a study's budget."""
     warehouse = warehouse_at(chained)
-    for settings in ({"budget.epsilon": "1000000"}, {"dataset": "mine"}, {"limits.epsilon": "99"}, {"last": "2006-04"}):
+    for settings in ({"budget.epsilon": "1000000"}, {"limits.epsilon": "99"}, {"last": "2006-04"}):
         policy = Policy.load(chained / "policy.toml").with_settings(settings)
         with pytest.raises(DoorError, match="come from the policy file alone"):
             Door(warehouse, policy, Ledger.open(warehouse.ledger_url)).draw("safelog", MARCH)

@@ -199,6 +199,12 @@ def test_a_witness_of_another_ledger_is_refused_and_never_recovered_from(place: 
     assert ledger.events() == before and witness.path.read_bytes() == kept
 
 
+def force_unwitnessed(place: str) -> None:
+    """What somebody does who uses a restored ledger without its witness."""
+    with Store.open(place, Author("x"), create=False, wait_seconds=5).writing(Author("x")) as writer:
+        writer.append("unwitnessed", "", {"reason": "forced"})
+
+
 # The ledger went on ---------------------------------------------------------------------------------------------------
 
 
@@ -206,9 +212,7 @@ def test_what_a_ledger_lost_and_went_on_without_is_charged_once_more(place: str,
     """Restored, and used by somebody who did not name the witness: March was drawn twice, and both draws are paid."""
     ledger = opened(place, witness=witness)
     lost = set_back(place, lambda: published(ledger))
-    reset = Store.open(place, Author("x"), create=False, wait_seconds=5)
-    with reset.writing(Author("x")) as writer:
-        writer.append("unwitnessed", "", {"reason": "forced"})
+    force_unwitnessed(place)
     own, charged = Ledger.open(place).reserve(**request())
     assert charged and own.release_id != lost.release_id
     with pytest.raises(WitnessError, match="the ledger went on without them after event 3"):
@@ -513,7 +517,7 @@ def test_a_budget_that_was_lowered_and_forgotten_is_lowered_again(place: str, tm
     balance = ledger.balance(DATASET)
     assert (balance.budget.epsilon, balance.spent.epsilon, balance.left.epsilon) == (1, 2, -1)
     assert ledger.verify_chain() == []
-    with pytest.raises(LedgerError, match="over the budget"):
+    with pytest.raises(LedgerError, match="passes its budget since charges were recovered"):
         Ledger.open(place, witness=FileWitness(tmp_path / "new.jsonl")).reserve(**request(month="2006-05"))
 
 
@@ -525,7 +529,7 @@ def test_a_copy_of_an_old_line_at_the_end_of_the_file_sets_nothing_back(place: s
     lines = (tmp_path / "witness.jsonl").read_bytes().splitlines(keepends=True)
     with (tmp_path / "witness.jsonl").open("ab") as stream:
         stream.write(lines[1])
-    with pytest.raises(WitnessError, match=LOST):
+    with pytest.raises(WitnessError, match="does not verify"):
         opened(place, witness=witness).reserve(**request())
 
 
@@ -535,6 +539,7 @@ def test_what_was_recovered_over_the_budget_stops_every_release_until_somebody_s
     witness = file_witness(tmp_path)
     ledger = opened(place, witness=witness)
     set_back(place, lambda: published(ledger, epsilon="3"))
+    force_unwitnessed(place)
     went_on = opened(place)
     published(went_on, epsilon="3", mechanism_version=2)
     recover(place, witness, "restored by mistake")
@@ -550,6 +555,7 @@ def test_a_ledger_and_a_witness_that_count_by_other_windows_are_recovered_for_ev
     ledger = Ledger.open(place, witness=witness)
     ledger.ensure_dataset(DATASET, Budget("3", "1e-5"), window_months=12)
     set_back(place, lambda: ledger.set_unit(DATASET, 6, "releases for years"))
+    force_unwitnessed(place)
     went_on = Ledger.open(place)
     published(went_on, epsilon="1")
     assert recover(place, witness, "restored by mistake").diverged
