@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from support.door import MARCH, public_files
 from support.ledgers import held_lock
+from support.warehouses import build_chain
 
 from qlog_assets.door.door import Door
 from qlog_assets.door.inputs import DoorError
@@ -27,7 +28,9 @@ pytestmark = [
 @pytest.fixture
 def door(chained: Path, ledger_place: str) -> Door:
     warehouse = Warehouse(Settings(home=chained, ledger_url=ledger_place)).make()
-    return Door(warehouse, Policy.load(chained / "policy.toml"), Ledger.open(ledger_place, wait_seconds=1))
+    ledger = Ledger.open(ledger_place, wait_seconds=1)
+    build_chain(chained, ledger=ledger)
+    return Door(warehouse, Policy.load(chained / "policy.toml"), ledger)
 
 
 def test_a_release_is_charged_once_audited_and_taken_back(door: Door) -> None:

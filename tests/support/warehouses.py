@@ -15,11 +15,11 @@ from qlog_assets.policy import Policy
 from qlog_assets.storage.engine import Engine
 
 
-def build_chain(home: Path, month: Month = MARCH, **changes: object) -> None:
+def build_chain(home: Path, month: Month = MARCH, ledger: Ledger | None = None, **changes: object) -> None:
     """Materialize a month's private partitions, as the assets do; `changes` are Safelog parameters."""
     warehouse, policy = warehouse_at(home), Policy.load(home / "policy.toml")
     policy = policy.with_changes(safelog=policy.section("safelog").with_changes(**changes))
-    book = Book(Ledger.open(warehouse.ledger_url), policy.dataset)
+    book = Book(ledger or Ledger.open(warehouse.ledger_url), policy.dataset)
     raw, _ = assemble_raw_log(warehouse, month, book=book)
     with Engine.open(warehouse) as engine:
         stages = Stages(warehouse, engine, book=book)
