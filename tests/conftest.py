@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from support.instances import Prepared, prepared_warehouses
+from support.instances import Prepared, copy_warehouse, prepared_warehouses
 
 SHARED_MEMORY = Path("/dev/shm")
 ENOUGH_BYTES = 4 << 30
@@ -50,7 +50,7 @@ def restored_environment(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def copied(prepared: Prepared, tmp_path: Path) -> Callable[[str], Path]:
     """A prepared warehouse to work on."""
-    return lambda name: Path(shutil.copytree(prepared(name), tmp_path / "warehouse", symlinks=True))
+    return lambda name: copy_warehouse(prepared(name), tmp_path / "warehouse")
 
 
 @pytest.fixture

@@ -6,7 +6,6 @@ import contextlib
 import fcntl
 import os
 import pty
-import shutil
 import socket
 import struct
 import subprocess
@@ -16,7 +15,7 @@ from pathlib import Path
 
 import pytest
 from support.cli import Answer, qlog
-from support.instances import AOL_HEADER, MONTHS, Prepared, contents
+from support.instances import AOL_HEADER, MONTHS, Prepared, contents, copy_warehouse
 
 from qlog_assets.ledger import Ledger
 from qlog_assets.policy import FILE_ALONE
@@ -142,7 +141,7 @@ def bystander(prepared: Prepared, tmp_path_factory: pytest.TempPathFactory) -> P
     (folder / "typo.toml").write_text(
         "usr = 1\nquery = 2\ntime = 3\nheader = false\nfield_count = 3\n", encoding="utf-8"
     )
-    return Path(shutil.copytree(prepared("ingested"), folder / "warehouse", symlinks=True))
+    return copy_warehouse(prepared("ingested"), folder / "warehouse")
 
 
 @pytest.mark.parametrize("case", REFUSALS)

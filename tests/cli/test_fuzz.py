@@ -9,13 +9,12 @@ from __future__ import annotations
 import hashlib
 import os
 import random
-import shutil
 from pathlib import Path
 
 import pytest
 from support.cli import Answer, qlog
 from support.door import charges, public_files
-from support.instances import AOL_HEADER, Prepared
+from support.instances import AOL_HEADER, Prepared, copy_warehouse
 
 pytestmark = pytest.mark.faults
 
@@ -112,7 +111,7 @@ class Case:
 @pytest.fixture
 def folder(prepared: Prepared, tmp_path: Path) -> Path:
     """A released month, and files of all kinds beside it."""
-    shutil.copytree(prepared("released"), tmp_path / "warehouse", symlinks=True)
+    copy_warehouse(prepared("released"), tmp_path / "warehouse")
     (tmp_path / "log.txt").write_text(AOL_HEADER + "7\tweather\t2006-03-02 10:00:00\t1\tx\n", encoding="utf-8")
     (tmp_path / "binary").write_bytes(random.Random(SEED).randbytes(4096))
     (tmp_path / "empty").touch()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -10,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 from support.browser import picture
 from support.door import charges, warehouse_at
-from support.instances import MONTHS, Prepared, edit_policy
+from support.instances import MONTHS, Prepared, copy_warehouse, edit_policy
 from support.server import RUN_SECONDS, Server
 
 from qlog_assets.mechanisms.register import releasable, simulated
@@ -41,7 +40,7 @@ SLOW_MACHINE = 120_000
 
 @pytest.fixture(scope="module")
 def home(prepared: Prepared, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return Path(shutil.copytree(prepared("ingested"), tmp_path_factory.mktemp("pad") / "warehouse", symlinks=True))
+    return copy_warehouse(prepared("ingested"), tmp_path_factory.mktemp("pad") / "warehouse")
 
 
 def open_launchpad(server: Server, page: Page, job: str) -> None:

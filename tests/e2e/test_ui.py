@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 from support.browser import picture
 from support.cli import qlog
-from support.instances import MONTHS, POLICY_EPSILON, Prepared
+from support.instances import MONTHS, POLICY_EPSILON, Prepared, copy_warehouse
 from support.server import Server
 
 if TYPE_CHECKING:
@@ -25,7 +24,7 @@ query { repositoriesOrError { ... on RepositoryConnection { nodes {
 
 @pytest.fixture(scope="module")
 def home(prepared: Prepared, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return Path(shutil.copytree(prepared("released"), tmp_path_factory.mktemp("ui") / "warehouse", symlinks=True))
+    return copy_warehouse(prepared("released"), tmp_path_factory.mktemp("ui") / "warehouse")
 
 
 @pytest.mark.slow

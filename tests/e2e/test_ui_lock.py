@@ -15,7 +15,7 @@ from urllib.parse import urlencode, urlsplit
 
 import pytest
 from support.cli import qlog
-from support.instances import MONTHS, Prepared
+from support.instances import MONTHS, Prepared, copy_warehouse
 from support.server import LAUNCH, RUN_SECONDS, Server, cookie_from, qlog_ui
 
 from qlog_assets.processes import user_name
@@ -104,7 +104,7 @@ pytestmark = pytest.mark.browser
 
 @pytest.fixture(scope="module")
 def home(prepared: Prepared, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return Path(shutil.copytree(prepared("ingested"), tmp_path_factory.mktemp("lock") / "warehouse", symlinks=True))
+    return copy_warehouse(prepared("ingested"), tmp_path_factory.mktemp("lock") / "warehouse")
 
 
 @pytest.fixture(scope="module")
@@ -295,7 +295,7 @@ def test_who_opened_the_printed_address_can_do_everything_and_stands_in_the_ledg
 
 @pytest.mark.slow
 def test_a_user_of_the_password_file_stands_in_the_ledger(prepared: Prepared, tmp_path: Path) -> None:
-    home = Path(shutil.copytree(prepared("ingested"), tmp_path / "warehouse", symlinks=True))
+    home = copy_warehouse(prepared("ingested"), tmp_path / "warehouse")
     users = tmp_path / "users"
     write_password(users, "alice", "correct horse")
     form = {"name": "alice", "password": "correct horse"}

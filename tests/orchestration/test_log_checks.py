@@ -125,5 +125,5 @@ def test_good_partitions_pass_every_check(ingested: Path, run: Callable) -> None
     result = run()
     assert result.success and failed_checks(result) == set()
     checks = {found.check_name for found in result.get_asset_check_evaluations()}
-    assert checks == {"rows_of_the_month", "normalised_rows", "texts_once", "contribution_limits"}
+    assert checks == {"rows_of_the_month", "one_id_per_person", "normalised_rows", "texts_once", "contribution_limits"}
     assert SECRET not in everything_said(result)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import importlib
 import os
+import shutil
 from collections.abc import Callable
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -126,6 +127,13 @@ def prepared_warehouses(factory: pytest.TempPathFactory) -> Prepared:
         return home
 
     return prepared
+
+
+def copy_warehouse(source: Path, target: Path) -> Path:
+    """A prepared warehouse to work on. Another worker may be reading its history: what SQLite has beside a database
+    only then is not copied."""
+    beside = shutil.ignore_patterns("*.db-wal", "*.db-shm", "*.db-journal")
+    return Path(shutil.copytree(source, target, symlinks=True, ignore=beside))
 
 
 def load_definitions(home: Path, patch: pytest.MonkeyPatch) -> dg.Definitions:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 import support.warehouses  # noqa: F401 - adds the warehouses that are prepared here
-from support.instances import Prepared
+from support.instances import Prepared, copy_warehouse
 
 
 @pytest.fixture
@@ -29,6 +28,6 @@ def another(prepared: Prepared, tmp_path: Path) -> Callable[[str], Path]:
 
     def copy(name: str) -> Path:
         target = tmp_path / f"warehouse-{len(list(tmp_path.iterdir()))}"
-        return Path(shutil.copytree(prepared(name), target, symlinks=True))
+        return copy_warehouse(prepared(name), target)
 
     return copy

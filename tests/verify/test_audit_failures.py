@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from support.cli import Answer, qlog
 from support.door import MARCH, charges, in_child, materialize, warehouse_at
-from support.instances import Prepared
+from support.instances import Prepared, copy_warehouse
 from support.tampering import flip
 
 from qlog_assets.settings import Settings
@@ -131,7 +131,7 @@ def _audit_as_nobody(home: Path) -> dict[str, Any]:
 def test_files_that_this_user_may_not_read_are_a_failure(prepared: Prepared) -> None:
     """Nobody may read the private zones; that is no reason to say that what lies there is gone."""
     folder = Path("/tmp") / f"qlog-nobody-{os.getpid()}"
-    shutil.copytree(prepared("released"), folder, symlinks=True)
+    copy_warehouse(prepared("released"), folder)
     try:
         folder.chmod(0o755)
         answer = in_child(_audit_as_nobody, folder).answer

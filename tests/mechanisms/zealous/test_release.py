@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-import shutil
 from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
 from support.cli import qlog
-from support.instances import MONTHS, POPULAR, PRIVATE_QUERY, Prepared, edit_policy
+from support.instances import MONTHS, POPULAR, PRIVATE_QUERY, Prepared, copy_warehouse, edit_policy
 
 MARCH = MONTHS[0]
 # Little noise, so that forty users have something to release; the test's budget is as large.
@@ -20,7 +19,7 @@ LOUD = ("--set", "epsilon=40", "--set", "delta=1e-3", "--set", "items_per_user=8
 @pytest.fixture(scope="module")
 def zealous(prepared: Prepared, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A warehouse with a release of March; the tests that share it leave it as it is."""
-    home = Path(shutil.copytree(prepared("ingested"), tmp_path_factory.mktemp("zealous") / "home", symlinks=True))
+    home = copy_warehouse(prepared("ingested"), tmp_path_factory.mktemp("zealous") / "home")
     edit_policy(home, zealous=LOUD_POLICY)
     assert qlog(home, "release", "zealous", "--month", MARCH, "--json").json["charged"] is True
     return home
