@@ -34,10 +34,12 @@ from qlog_assets.pipeline.cleaned_log import CLEANED_LOG
 from qlog_assets.pipeline.raw_log import assemble_raw_log
 from qlog_assets.pipeline.stage import Work, make_stages
 from qlog_assets.policy import Policy
+from qlog_assets.settings import Settings
 from qlog_assets.storage.digests import file_checksum
 from qlog_assets.storage.engine import Engine
 from qlog_assets.storage.partition import Partition, shape_of
 from qlog_assets.storage.private_files import write_private
+from qlog_assets.storage.warehouse import Warehouse
 from qlog_assets.verify.audit import AuditReport, audit_warehouse
 
 pytest_plugins = ("support.warehouse_fixtures",)
@@ -267,7 +269,7 @@ def clean_alone(home: Path) -> object:
 
 
 def assemble(home: Path) -> object:
-    return assemble_raw_log(warehouse_at(home), MARCH, policy_of(home).admission, book=book_of(home))
+    return assemble_raw_log(warehouse_at(home), MARCH, book=book_of(home))
 
 
 def draw_safelog(home: Path) -> object:
@@ -408,7 +410,9 @@ CASES = (
 
 
 def audited(home: Path, deep: bool = False) -> AuditReport:
-    return audit_warehouse(warehouse_at(home), "small", deep=policy_of(home).lists if deep else None)
+    # As the command does, without making or tidying anything first: that would close what was opened.
+    warehouse = Warehouse(Settings(home=home, memory_limit_mb=512, threads=2))
+    return audit_warehouse(warehouse, "small", deep=policy_of(home).lists if deep else None)
 
 
 def name_of(case: Case) -> str:
