@@ -203,7 +203,7 @@ TestAnyHistory.settings = QUICK
 
 @pytest.mark.slow
 class TestManyHistories(WindowMachine.TestCase):
-    settings = settings(QUICK, max_examples=150, stateful_step_count=40, derandomize=False)
+    settings = settings(QUICK, max_examples=30, derandomize=False)
 
 
 # One case each, readable ----------------------------------------------------------------------------------------------
