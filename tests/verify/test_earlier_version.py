@@ -57,7 +57,8 @@ def unpacked(folder: Path) -> Path:
     home = folder / "qlog"
     # The archive does not keep that directories are their owner's alone; a warehouse does.
     for path in (home / "private", *(home / "private").rglob("*"), home / "landing", home / "dagster"):
-        path.chmod(0o700 if path.is_dir() else 0o600)
+        if path.exists():
+            path.chmod(0o700 if path.is_dir() else 0o600)
     (home / "ledger.db").chmod(0o600)
     edit_policy(home, zealous=ZEALOUS)
     return home
