@@ -27,7 +27,7 @@ MONTHLY = (
     *(f"{mechanism.name}_simulation" for mechanism in simulated()),
     *(f"{study.name}_study" for study in studies() if study.per_month),
 )
-UNPARTITIONED = ("audit", *(f"{study.name}_study" for study in studies() if not study.per_month))
+UNPARTITIONED = ("audit", "budget", *(f"{study.name}_study" for study in studies() if not study.per_month))
 JOBS = """
 query { repositoriesOrError { ... on RepositoryConnection { nodes { jobs { name } } } } }
 """

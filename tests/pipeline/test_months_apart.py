@@ -1,8 +1,8 @@
 """No month's tables depend on another month's rows: what a budget per window of months rests on.
 
 One user's rows of March are taken out of a log, those that can be read and those that cannot, and every stage of April
-must stay the same, byte for byte. What a run knows of April besides (shapes, checksums of landing files) is private and
-never decides what is drawn.
+must stay the same, byte for byte in a fixed order of rows. What a run knows of April besides (shapes, checksums of
+landing files) is private and never decides what is drawn.
 """
 
 from __future__ import annotations
@@ -10,6 +10,8 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from support.cli import qlog
 from support.instances import AOL_HEADER, POLICY, make_home
@@ -60,8 +62,14 @@ def make_month_tables(home: Path, rows: list[str]) -> dict[str, bytes]:
     found = {}
     for path in sorted((home / "private").glob(f"*/{APRIL}/*/*.parquet")):
         asset, _, _, name = path.parts[-4:]
-        found[f"{asset}/{name}"] = path.read_bytes()
+        found[f"{asset}/{name}"] = canonical_bytes(pq.read_table(path))
     return found
+
+
+def canonical_bytes(table: pa.Table) -> bytes:
+    """A table as bytes, whatever order DuckDB's threads wrote its rows in."""
+    rows = sorted(map(repr, table.to_pylist()))
+    return "\n".join([str(table.schema.remove_metadata()), *rows]).encode()
 
 
 @pytest.mark.slow
