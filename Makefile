@@ -10,7 +10,7 @@ PEERS := .cache/peers
 export PYTHONDONTWRITEBYTECODE :=
 export GX_ANALYTICS_ENABLED := false
 
-.PHONY: help demo ui test test-rest test-all lint bench bench-noise bench-peers docs pins clean
+.PHONY: help demo ui test test-rest test-bench test-all lint bench bench-noise bench-peers docs pins clean
 
 help: ## What can be made
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -38,9 +38,12 @@ test: $(VENV)/.installed-dev ## The suite a developer runs
 	$(BIN)/python -m pytest -n 2 --dist worksteal -m "$(QUICK)"
 
 test-rest: $(VENV)/.installed-dev ## What `make test` leaves out: faults, races, canaries, PostgreSQL, browser
-	$(BIN)/python -m pytest -n 2 --dist worksteal -m "not ($(QUICK))"
+	$(BIN)/python -m pytest -n 2 --dist worksteal -m "not ($(QUICK))" --ignore tests/benchmarks
 
-test-all: test test-rest ## Everything
+test-bench: $(VENV)/.installed-dev ## The benchmark measured on small logs, whole: minutes
+	$(BIN)/python -m pytest -n 0 -m "not ($(QUICK))" tests/benchmarks
+
+test-all: test test-rest test-bench ## Everything
 
 lint: $(VENV)/.installed-dev ## ruff, mypy, and who may import whom
 	$(BIN)/ruff check .
