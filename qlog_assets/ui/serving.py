@@ -212,10 +212,13 @@ class Children:
         yield
 
     def interrupt(self) -> None:
-        """Ask all of them to end, with what they started. Runs are interrupted and say so in their history."""
+        """Ask all of them to end, with what they started. Runs are interrupted and say so in their history.
+
+        By SIGTERM, which Dagster takes as SIGINT once it is up; before that SIGINT would be a traceback of an import.
+        """
         for process in self._processes.values():
             if process.poll() is None:
-                signal_group(process.pid, signal.SIGINT)
+                signal_group(process.pid, signal.SIGTERM)
 
     def end(self) -> None:
         """See to it that all of them have ended, with what they started."""
