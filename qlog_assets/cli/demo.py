@@ -90,7 +90,7 @@ def listing_urls(policy_file: Path) -> Iterator[Policy]:
 
 
 def demo_lines(rows: int, answers: list[dict[str, Any]], headline: dict[str, Any]) -> None:
-    from qlog_assets.cli.app import release_table
+    from qlog_assets.cli.releases import release_table
     from qlog_assets.privacy.bounds import at_most
 
     console.print(f"A synthetic log of {rows:,} rows, three months, released:")
