@@ -114,34 +114,64 @@ def release_months(
 ) -> list[dict[str, Any]]:
     """Release months, side by side where there are several: each is checked, charged and published.
 
-    What the policy file does not allow is refused here before anything runs, and again at the door.
+    What is released already is served without a run, and what may not be had is refused before anything runs; both are
+    decided again at the door.
     """
-    from qlog_assets.door.release_limits import refuse_beyond_limits
+    from qlog_assets.door.asking import ask
     from qlog_assets.mechanisms.register import releasable_mechanism
-    from qlog_assets.pipeline.public_material import refuse_unfit_files
 
     released = releasable_mechanism(mechanism)
     chosen = policy.with_run_changes(settings, mechanism)
-    refuse_beyond_limits(chosen, released, released.guarantee(chosen.variant(released), chosen.parameters(released)))
-    refuse_unfit_files(warehouse, chosen.lists, released.public_inputs)
     before = charged_releases(warehouse, policy)
     config = {
         "resources": policy_config(settings, mechanism),
         "ops": {released.draw_asset: {"config": {} if again is None else {"again": again}}},
     }
-    months = sorted(set(months))
-    failures = run_all(warehouse, [JobRun(f"{mechanism}_release", month, config) for month in months], tell)
+    months, ledger = sorted(set(months)), read_ledger(warehouse)
+    failures: dict[str, str] = {}
+    works = []
+    for month in months:
+        try:
+            charge = ask(warehouse, chosen, ledger, released, month, again)
+            if charge is not None and charge.state == "published":
+                serve(warehouse, chosen, mechanism, month)
+            else:
+                works.append(JobRun(f"{mechanism}_release", month, config))
+        except QlogError as error:
+            failures[month] = str(error)
+    failures |= run_all(warehouse, works, tell) if works else {}
     if failures:
-        raise RunFailedError("; ".join(f"{month}: {reason}" for month, reason in sorted(failures.items())))
+        raise RunFailedError(failures_in_words(failures))
     return [describe_release(warehouse, policy, mechanism, month, before) for month in months]
+
+
+def failures_in_words(failures: Mapping[str, str]) -> str:
+    """Why months failed, in one line. A month is named once, and not at all where the reason is the same for all."""
+    if len(set(failures.values())) == 1:
+        return next(iter(failures.values()))
+    return "; ".join(reason if month in reason else f"{month}: {reason}" for month, reason in sorted(failures.items()))
+
+
+def serve(warehouse: Warehouse, policy: Policy, mechanism: str, month: Month) -> None:
+    """Have the door look at a release that is public already, and mend what is missing of it."""
+    from qlog_assets.door.door import Door
+    from qlog_assets.door.ledgers import open_ledger
+
+    Door(warehouse, policy, open_ledger(warehouse, policy)).publish(mechanism, month)
+
+
+def read_ledger(warehouse: Warehouse) -> Ledger | None:
+    """The ledger for questions only, if there is one."""
+    try:
+        return Ledger.read(warehouse.make().ledger_url)
+    except MissingLedgerError:
+        return None
 
 
 def charged_releases(warehouse: Warehouse, policy: Policy) -> set[str]:
     """The releases that were charged so far; none where no ledger is yet."""
-    try:
-        return {charge.release_id for charge in Ledger.read(warehouse.make().ledger_url).charges(policy.dataset)}
-    except MissingLedgerError:
-        return set()
+    ledger = read_ledger(warehouse)
+    return set() if ledger is None else {charge.release_id for charge in ledger.charges(policy.dataset)}
 
 
 def describe_release(

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager, nullcontext, redirect_stderr
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TextIO
 
 from qlog_assets.errors import QlogError
@@ -77,24 +77,29 @@ def run(warehouse: Warehouse, work: JobRun, tell: Tell = ignore, bar: Bar | None
 
     from qlog_assets.checks.suites import loading_ahead
     from qlog_assets.definitions import defs
+    from qlog_assets.orchestration.asking import ASKED_BY, COMMAND
 
     ahead = loading_ahead() if work.evaluates_checks else nullcontext()
     config = {**work.config, "loggers": {"events": {}}}
-    with dagster_instance(warehouse) as instance, listening(tell, bar) as failed_checks, ahead, without_echoes():
+    with dagster_instance(warehouse) as instance, listening(tell, bar) as heard, ahead, without_echoes():
         if work.new_in is not None and work.partition is not None:
             instance.add_dynamic_partitions(work.new_in, [work.partition])
         job = defs.resolve_job_def(work.job)
         try:
-            result = job.execute_in_process(instance=instance, partition_key=work.partition, run_config=config)
+            result = job.execute_in_process(
+                instance=instance, partition_key=work.partition, run_config=config, tags={ASKED_BY: COMMAND}
+            )
         except dg.DagsterUnknownPartitionError:
             raise RunFailedError(
                 f"{work.partition} is outside the policy's months: change first or last in the policy"
             ) from None
         except dg.DagsterError:
             # Dagster says that a blocking check failed, and not why: the check said it before.
-            if not failed_checks:
+            if not heard.failed_checks:
                 raise
-            raise RunFailedError("; ".join(failed_checks)) from None
+            raise RunFailedError("; ".join(heard.failed_checks)) from None
+        if heard.refusals:
+            raise RunFailedError(heard.refusals[-1])
         return str(result.run_id)
 
 
@@ -253,16 +258,26 @@ def _was_told_to_stop() -> bool:
         return False
 
 
+@dataclass(frozen=True)
+class Heard:
+    """What a run said beside its result."""
+
+    failed_checks: list[str] = field(default_factory=list)
+    """Why checks failed that stop a run. One that only warns stops nothing, and the UI shows it."""
+    refusals: list[str] = field(default_factory=list)
+    """Why the door refused what was asked: then the run ends without failure and without output."""
+
+
 @contextmanager
-def listening(tell: Tell, bar: Bar | None = None) -> Iterator[list[str]]:
-    """Pass the names of steps that start to `tell` and how far a study is to `bar`; collect why checks fail that stop a
-    run. One that only warns stops nothing, and the UI shows it."""
+def listening(tell: Tell, bar: Bar | None = None) -> Iterator[Heard]:
+    """Pass the names of steps that start to `tell` and how far a study is to `bar`; hear failed checks and refusals."""
     import dagster as dg
 
+    from qlog_assets.orchestration.asking import REFUSED
     from qlog_assets.orchestration.jobs import EVENTS_LOGGER
     from qlog_assets.orchestration.study_assets import PROGRESS
 
-    failed: list[str] = []
+    heard = Heard()
 
     class Listener(logging.Handler):
         def emit(self, record: logging.LogRecord) -> None:
@@ -281,11 +296,17 @@ def listening(tell: Tell, bar: Bar | None = None) -> Iterator[list[str]]:
                 facts = event.event_specific_data
                 if facts.severity == dg.AssetCheckSeverity.WARN:
                     return
-                failed.append(f"{facts.asset_key.to_user_string()} {facts.check_name}: {facts.description}")
+                heard.failed_checks.append(
+                    f"{facts.asset_key.to_user_string()} {facts.check_name}: {facts.description}"
+                )
+            elif event.event_type_value == "ASSET_OBSERVATION":
+                facts = event.event_specific_data.asset_observation.metadata
+                if REFUSED in facts:
+                    heard.refusals.append(str(facts[REFUSED].value))
 
     listener, logger = Listener(), logging.getLogger(EVENTS_LOGGER)
     logger.addHandler(listener)
     try:
-        yield failed
+        yield heard
     finally:
         logger.removeHandler(listener)

@@ -30,12 +30,14 @@ from qlog_assets.door.preconditions import (
     refuse_lost_account,
     refuse_orphan_draws,
     refuse_second_dataset,
+    refuse_superseded,
     refuse_unknown_releases,
 )
 from qlog_assets.door.public_files import move_into_place, point_latest, take_away, write_tombstone
 from qlog_assets.door.publication import Publication, stage
 from qlog_assets.door.release_limits import refuse_beyond_limits, refuse_changed_policy
 from qlog_assets.ledger import Book, Budget, Charge, DrawConflictError, Ledger
+from qlog_assets.ledger.rules import withdrawn
 from qlog_assets.mechanisms.mechanism import Mechanism
 from qlog_assets.mechanisms.register import releasable_mechanism
 from qlog_assets.months import Month
@@ -187,12 +189,7 @@ class Door:
             rho=guarantee.proven.rho,
             again=again,
         )
-        current = self.ledger.live(charge.dataset, month, mechanism.name)[-1]
-        if current.release_id != charge.release_id:
-            raise DoorError(
-                f"this request is {charge.release_id}, which is {charge.state} already, and {current.release_id} came "
-                f"after it: that one is what {month} publishes; nothing was drawn or charged"
-            )
+        refuse_superseded(self.ledger, charge)
         return charge, charged
 
     def open_account(self, unit: str = USER, relation: str = ADD_REMOVE) -> None:
@@ -274,7 +271,7 @@ class Door:
             draw = recorded_draw(self.warehouse, charge, needed=not served)
             refuse_failed(charge, draw)
             if draw is not None:
-                refuse_changed_inputs(self.warehouse, self.open_engine, mechanism, month, draw)
+                refuse_changed_inputs(self.warehouse, self.book, self.open_engine, mechanism, month, draw)
             if not served:
                 charge = self._make_public(mechanism, charge, draw, target)
             refuse_damaged(mechanism, charge, target, draw)
@@ -290,11 +287,7 @@ class Door:
             return live[-1]
         own = [c for c in self.ledger.charges(self.policy.dataset) if (c.month, c.mechanism) == (month, mechanism.name)]
         if own and own[-1].state == "withdrawn":
-            raise DoorError(
-                f"the door refuses {mechanism.name} {month}: {own[-1].release_id} was withdrawn: "
-                f"{own[-1].closing_reason}; "
-                "another draw needs --again with a reason"
-            )
+            raise withdrawn(own[-1])
         chosen = self.policy.parameters(mechanism)
         with self.open_engine() as engine:
             inputs = collect_inputs(self.warehouse, mechanism, month, chosen.as_public(), self.book)

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from qlog_assets.checks.suites import CheckResult
-from qlog_assets.errors import QlogError
+from qlog_assets.errors import QlogError, RefusedError
 from qlog_assets.ledger import Book
 from qlog_assets.mechanisms.inputs import is_of_this_version, public_inputs
 from qlog_assets.mechanisms.mechanism import Mechanism
@@ -23,6 +23,10 @@ from qlog_assets.storage.warehouse import Warehouse
 
 class DoorError(QlogError):
     """The door's refusal: nothing was drawn, charged or published by the request that got it."""
+
+
+class RefusedByDoorError(DoorError, RefusedError):
+    """The door's refusal of a request that nothing is wrong with, but that may not be had as it is."""
 
 
 def collect_inputs(

@@ -10,7 +10,7 @@ from pathlib import Path
 from qlog_assets.door.draws import Draw, DrawError, load_draw
 from qlog_assets.door.inputs import DoorError, refuse_broken_limits
 from qlog_assets.door.publication import differences_from_draw
-from qlog_assets.ledger import Charge
+from qlog_assets.ledger import Book, Charge
 from qlog_assets.mechanisms.inputs import is_of_this_version
 from qlog_assets.mechanisms.mechanism import Mechanism
 from qlog_assets.months import Month
@@ -54,9 +54,12 @@ def refuse_failed(charge: Charge, draw: Draw | None) -> None:
 
 
 def refuse_changed_inputs(
-    warehouse: Warehouse, open_engine: OpenEngine, mechanism: Mechanism, month: Month, draw: Draw
+    warehouse: Warehouse, book: Book, open_engine: OpenEngine, mechanism: Mechanism, month: Month, draw: Draw
 ) -> None:
-    """Refuse while what the draw was made from lies there changed; what retention deleted cannot be looked at."""
+    """Refuse while what the draw was made from lies there changed; what retention deleted cannot be looked at.
+
+    What is still as the ledger says it was written was inspected when it was drawn from, and needs no second look.
+    """
     limited = mechanism.limited_stage.name
     shape = draw.release.inputs[limited]
     if not (warehouse.private / limited / month / shape).exists():
@@ -67,7 +70,7 @@ def refuse_changed_inputs(
     except WarehouseError as error:
         raise DoorError(f"the door refuses {mechanism.name} {month}: {error}") from None
     # What an earlier version drew from was checked by that version when it was drawn; this one counts other columns.
-    if is_of_this_version(partition):
+    if is_of_this_version(partition) and not book.knows(partition):
         with open_engine() as engine:
             refuse_broken_limits(engine, mechanism, month, partition)
 

@@ -10,8 +10,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from qlog_assets.door.draws import DrawError, load_draw
-from qlog_assets.door.inputs import DoorError
-from qlog_assets.ledger import DamagedLedgerError, Ledger, LedgerError
+from qlog_assets.door.inputs import DoorError, RefusedByDoorError
+from qlog_assets.ledger import Charge, DamagedLedgerError, Ledger, LedgerError
 from qlog_assets.report.public_zone import replaced_manifests, unknown_entries
 from qlog_assets.storage.private_files import write_private
 from qlog_assets.storage.scratch import PREFIX, hold_lock
@@ -84,6 +84,16 @@ def refuse_orphan_draws(warehouse: Warehouse, ledger: Ledger) -> None:
         raise DoorError(
             f"the door refuses to work: {found[0]}{more}: restore the ledger that charged for it (qlog ledger recover, "
             "where a witness has it)"
+        )
+
+
+def refuse_superseded(ledger: Ledger, charge: Charge) -> None:
+    """Refuse to go back to a draw of a month that another one came after."""
+    current = ledger.live(charge.dataset, charge.month, charge.mechanism)[-1]
+    if current.release_id != charge.release_id:
+        raise RefusedByDoorError(
+            f"this request is {charge.release_id}, which is {charge.state} already, and {current.release_id} came "
+            f"after it: that one is what {charge.month} publishes; nothing was drawn or charged"
         )
 
 

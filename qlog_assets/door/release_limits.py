@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from qlog_assets.door.inputs import DoorError
+from qlog_assets.door.inputs import DoorError, RefusedByDoorError
 from qlog_assets.mechanisms.mechanism import Mechanism
 from qlog_assets.policy import FILE_ALONE, Policy
 from qlog_assets.privacy.composition import pure_rho
@@ -41,7 +41,7 @@ def refuse_beyond_limits(policy: Policy, mechanism: Mechanism, asked: Guarantee)
         if wanted > most:
             own_words = f"what its own [{mechanism.name}] costs, because [limits] sets no {name}"
             where = own_words if limit is None else f"[limits] {name}"
-            raise DoorError(
+            raise RefusedByDoorError(
                 f"the door refuses {mechanism.name} at {symbol} = {amount(wanted)}: one release may cost {symbol} = "
                 f"{amount(most)} at most, by {owners.source} ({where}); nothing was drawn or charged"
             )
@@ -54,7 +54,7 @@ def refuse_dearer_in_rho(owners: Policy, mechanism: Mechanism, own: PrivacyLoss,
         return
     wanted, most = rho_of(asked), rho_of(own)
     if wanted > most:
-        raise DoorError(
+        raise RefusedByDoorError(
             f"the door refuses {mechanism.name} at ρ = {amount(wanted)}: the budget adds up ρ, and one release may "
             f"cost ρ = {amount(most)} at most, by {owners.source} (what its own [{mechanism.name}] costs); nothing was "
             "drawn or charged"

@@ -12,8 +12,8 @@ from typing import Any
 from qlog_assets.ledger.budget import Amount, Budget, Number, cost
 from qlog_assets.ledger.chain import Event, SaltedHead, broken_links, heads_missing, publicly_counted
 from qlog_assets.ledger.guards import missing_guards
-from qlog_assets.ledger.records import Charge, Dataset, Made
-from qlog_assets.ledger.rules import charge_of, dataset_of, first_fitting
+from qlog_assets.ledger.records import Charge, Dataset, Made, Request
+from qlog_assets.ledger.rules import answer, as_reason, charge_of, dataset_of, first_fitting
 from qlog_assets.ledger.state import State, apply_event, fold
 from qlog_assets.ledger.store import LedgerError, Store
 from qlog_assets.ledger.windows import Span
@@ -71,6 +71,14 @@ class History:
         """The live releases of a month, by draw number: the last one is the month's current release."""
         key = (dataset, month, mechanism)
         return [charge for charge in self.charges(dataset) if charge.request.key == key and charge.live]
+
+    def answer(
+        self, request: Request, epsilon: Number, delta: Number, rho: Number | None = None, again: str | None = None
+    ) -> Charge | None:
+        """What reserving this would give now, without reserving it: see `rules.answer`."""
+        month = Month(request.month)
+        asked = Amount.of(cost("epsilon", epsilon), cost("delta", delta), None if rho is None else cost("rho", rho))
+        return answer(self._state(), request, asked, Span(month, month), None if again is None else as_reason(again))
 
     def balance(self, dataset: str, month: str | None = None) -> Balance:
         """What a data set may spend, has spent and has left: for ever, or in the windows that hold a month.

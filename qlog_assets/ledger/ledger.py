@@ -8,7 +8,6 @@ only after the witness has its events, and is refused where the witness knows mo
 
 from __future__ import annotations
 
-import json
 import re
 import secrets
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -27,12 +26,13 @@ from qlog_assets.ledger.rules import (
     DrawConflictError,
     WithdrawnError,
     allow,
+    answer,
     as_reason,
     charge_of,
     dataset_of,
     in_words,
-    known_charge,
-    over_budget,
+    plain,
+    request_of,
     unit_change,
 )
 from qlog_assets.ledger.state import State, fold
@@ -41,7 +41,6 @@ from qlog_assets.ledger.windows import LONGEST_WINDOW, Span, window_words
 from qlog_assets.ledger.witness import Witness, meet_witness, tell_witness
 from qlog_assets.months import Month
 from qlog_assets.processes import user_name
-from qlog_assets.storage.digests import canonical_line
 
 OWN_KINDS = (
     "created", "dataset", "budget", "unit", MADE, "witnessed", "unwitnessed", "lost", "recovered", *NEXT_STATES,
@@ -207,27 +206,16 @@ class Ledger(History):
         """
         if not re.fullmatch(r"[a-z][a-z0-9_]*", mechanism):
             raise LedgerError(f"{mechanism!r} is not a mechanism's name: small letters, digits and _")
-        request = Request(
-            dataset, str(Month(month)), mechanism, variant, mechanism_version, _plain(parameters), _plain(inputs)
-        )
+        request = request_of(dataset, month, mechanism, variant, mechanism_version, parameters, inputs)
         costs = {"epsilon": cost("epsilon", epsilon), "delta": cost("delta", delta)}
         exact_rho = None if rho is None else cost("rho", rho)
         reason = None if again is None else as_reason(again)
         read = sorted({str(Month(each)) for each in (*months, month)})
         span = Span(Month(read[0]), Month(read[-1]))
         with self._transaction() as (state, append):
-            budget = dataset_of(state, dataset).budget
-            known = known_charge(state.history(request), request, reason)
+            known = answer(state, request, Amount.of(**costs, rho=exact_rho), span, reason)
             if known is not None:
                 return known, False
-            asked = Amount.of(**costs, rho=exact_rho)
-            if not budget.holds(state.most(dataset)):
-                raise BudgetError(
-                    f"what was charged for {dataset} passes its budget since charges were recovered: nothing more is "
-                    "released until qlog ledger set-budget says how much that is"
-                )
-            if not budget.holds(state.most(dataset, span) + asked):
-                raise BudgetError(over_budget(state, dataset, asked, span))
             draw_number = 1 + max((charge.draw_number for charge in state.history(request)), default=0)
             release_id = _new_release_id(state, request)
             facts = {
@@ -270,7 +258,7 @@ class Ledger(History):
             raise LedgerError(f"{kind!r} is not a kind of note")
         with self._transaction() as (state, append):
             dataset_of(state, dataset)
-            return append(kind, dataset, _plain(facts))
+            return append(kind, dataset, plain(facts))
 
     def record_made(self, dataset: str, made: Made) -> None:
         """Say what a private table holds, when it is written. It needs no account: tables come before charges."""
@@ -353,11 +341,3 @@ def _new_release_id(state: State, request: Request) -> str:
 def _refuse_name(dataset: str) -> None:
     if not re.fullmatch(r"[a-z0-9][a-z0-9_-]{0,62}", dataset):
         raise LedgerError(f"{dataset!r} is not a data set's name: small letters, digits, - and _")
-
-
-def _plain(values: Mapping[str, Any]) -> dict[str, Any]:
-    """The values as JSON gives them back, so that what is compared now is what is compared after a restart."""
-    try:
-        return dict(json.loads(canonical_line(dict(values))))
-    except (TypeError, ValueError) as error:
-        raise LedgerError(f"the ledger cannot store this: {error}") from None

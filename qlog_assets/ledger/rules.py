@@ -5,36 +5,52 @@ Decisions on a folded state; they write nothing. Taking the lock, re-reading and
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from fractions import Fraction
 from typing import Any
 
+from qlog_assets.errors import RefusedError
 from qlog_assets.ledger.budget import Amount, Budget, readable, readable_left
 from qlog_assets.ledger.records import NEXT_STATES, Charge, Dataset, Request
 from qlog_assets.ledger.state import State, added_up, rules_after
 from qlog_assets.ledger.store import LedgerError
 from qlog_assets.ledger.windows import LAST_MONTH, Span, is_stronger, window_words
 from qlog_assets.months import Month
+from qlog_assets.storage.digests import canonical_line
 
 SHOWN_RELEASES = 8
 """How many releases an over-budget error names; an error is one line."""
 
 
-class BudgetError(LedgerError):
+AGAIN = "--again REASON"
+AGAIN_IN_RUN = "`again: REASON` in the run's config, at the op that draws"
+
+
+class BudgetError(LedgerError, RefusedError):
     """The request costs more than is left."""
 
 
-class LiveReleaseError(LedgerError):
+class LiveReleaseError(LedgerError, RefusedError):
     """The month has a live release of this mechanism, made from something else."""
 
-    def __init__(self, message: str, live: Charge, differences: list[str]) -> None:
-        super().__init__(message)
+    def __init__(self, request: Request, live: Charge, differences: list[str]) -> None:
+        what = (
+            f"{request.month} has a live {request.mechanism} release, {live.release_id} ({live.state}); "
+            f"this request differs in {'; '.join(differences)}."
+        )
+        if live.state == "reserved":
+            way = f"Nothing was drawn for it yet: qlog ledger abandon {live.release_id} gives its charge back"
+            super().__init__(f"{what} {way}")
+        else:
+            way = f"{what} Another draw costs again: say "
+            super().__init__(way + AGAIN, way + AGAIN_IN_RUN)
         self.live = live
         self.differences = differences
 
 
-class WithdrawnError(LedgerError):
+class WithdrawnError(LedgerError, RefusedError):
     """The release was withdrawn: it is neither served nor drawn again without a reason."""
 
 
@@ -46,6 +62,46 @@ class UnknownReleaseError(LedgerError):
     """The ledger knows no such release."""
 
 
+def request_of(
+    dataset: str,
+    month: str,
+    mechanism: str,
+    variant: str,
+    mechanism_version: int,
+    parameters: Mapping[str, Any],
+    inputs: Mapping[str, str],
+) -> Request:
+    """A request as it is stored and compared."""
+    return Request(dataset, str(Month(month)), mechanism, variant, mechanism_version, plain(parameters), plain(inputs))
+
+
+def withdrawn(charge: Charge, *, another: bool = False) -> WithdrawnError:
+    """The refusal to serve or draw what was taken back."""
+    what = f"{charge.release_id} was withdrawn: {charge.closing_reason}. Another draw needs "
+    why = " with another reason" if another else ""
+    return WithdrawnError(what + AGAIN + why, what + AGAIN_IN_RUN + why)
+
+
+def answer(state: State, request: Request, asked: Amount, span: Span, reason: str | None) -> Charge | None:
+    """What a request gets: the charge it already has, or None where a new one may be made; an error otherwise."""
+    known = known_charge(state.history(request), request, reason)
+    if known is None:
+        refuse_over_budget(state, request.dataset, asked, span)
+    return known
+
+
+def refuse_over_budget(state: State, dataset: str, asked: Amount, span: Span) -> None:
+    """Refuse what does not fit beside what was spent."""
+    budget = dataset_of(state, dataset).budget
+    if not budget.holds(state.most(dataset)):
+        raise BudgetError(
+            f"what was charged for {dataset} passes its budget since charges were recovered: nothing more is "
+            "released until qlog ledger set-budget says how much that is"
+        )
+    if not budget.holds(state.most(dataset, span) + asked):
+        raise BudgetError(over_budget(state, dataset, asked, span))
+
+
 def known_charge(history: list[Charge], request: Request, reason: str | None) -> Charge | None:
     """The charge this request already has; None if it needs a new one; an error if it may not have one."""
     same = [c for c in history if c.fingerprint == request.fingerprint(c.draw_number) and reason in (None, c.reason)]
@@ -53,28 +109,13 @@ def known_charge(history: list[Charge], request: Request, reason: str | None) ->
     if live:
         return live[-1]
     if same:
-        raise WithdrawnError(
-            f"{same[-1].release_id} was withdrawn: {same[-1].closing_reason}. "
-            f"Another draw needs --again with {'a' if reason is None else 'another'} reason"
-        )
+        raise withdrawn(same[-1], another=reason is not None)
     if reason is not None or not history:
         return None
     current = next((charge for charge in reversed(history) if charge.live), None)
     if current is None:
-        raise WithdrawnError(
-            f"{request.month} had the {request.mechanism} release {history[-1].release_id}, which was withdrawn. "
-            "Another draw needs --again with a reason"
-        )
-    differences = request.differences(current.request)
-    advice = "Another draw costs again: say --again REASON"
-    if current.state == "reserved":
-        advice = f"Nothing was drawn for it yet: qlog ledger abandon {current.release_id} gives its charge back"
-    raise LiveReleaseError(
-        f"{request.month} has a live {request.mechanism} release, {current.release_id} ({current.state}); "
-        f"this request differs in {'; '.join(differences)}. {advice}",
-        current,
-        differences,
-    )
+        raise withdrawn(history[-1])
+    raise LiveReleaseError(request, current, request.differences(current.request))
 
 
 def over_budget(state: State, dataset: str, asked: Amount, span: Span) -> str:
@@ -191,3 +232,11 @@ def as_reason(text: str) -> str:
     if not text.strip():
         raise LedgerError("a reason is needed: it is what an auditor will read")
     return " ".join(text.split())
+
+
+def plain(values: Mapping[str, Any]) -> dict[str, Any]:
+    """The values as JSON gives them back, so that what is compared now is what is compared after a restart."""
+    try:
+        return dict(json.loads(canonical_line(dict(values))))
+    except (TypeError, ValueError) as error:
+        raise LedgerError(f"the ledger cannot store this: {error}") from None

@@ -10,6 +10,7 @@ import dagster as dg
 
 from qlog_assets.ledger import Book
 from qlog_assets.months import Month
+from qlog_assets.orchestration.asking import is_refused
 from qlog_assets.orchestration.metadata import (
     OWNERS,
     data_version,
@@ -80,13 +81,16 @@ def log_assets(months: dg.PartitionsDefinition) -> list[Definition]:
         owners=OWNERS,
         code_version=RAW_LOG_VERSION,
         description="The accepted rows of a month, from every ingested file, as they came.",
+        output_required=False,
     )
     def raw_log(
         context: dg.AssetExecutionContext, warehouse: WarehouseResource, policy: PolicyResource
-    ) -> dg.MaterializeResult[Any]:
+    ) -> Iterator[dg.MaterializeResult[Any]]:
+        if is_refused(context, warehouse, policy):
+            return
         started, book = time.monotonic(), Book(warehouse.ledger(context.run), policy.chosen().dataset)
         partition, fresh = assemble_raw_log(warehouse.open(), month_of(context), context.run_id, book)
-        return materialized(partition, started, fresh)
+        yield materialized(partition, started, fresh)
 
     @dg.asset_check(asset=landing_batch, blocking=True, name="rows_accounted_for")
     def rows_accounted_for(context: dg.AssetCheckExecutionContext, warehouse: WarehouseResource) -> dg.AssetCheckResult:

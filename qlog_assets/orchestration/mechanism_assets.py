@@ -16,6 +16,7 @@ import pyarrow.parquet as pq
 from qlog_assets.door.door import Door
 from qlog_assets.ledger import Book
 from qlog_assets.mechanisms.mechanism import Mechanism
+from qlog_assets.orchestration.asking import asked_again, is_refused, saying_refused
 from qlog_assets.orchestration.metadata import OWNERS, receipt_metadata, seconds_since, warning_metadata
 from qlog_assets.orchestration.resources import PolicyResource, WarehouseResource, month_of
 from qlog_assets.orchestration.stage_assets import Definition, stage_assets
@@ -49,7 +50,7 @@ def mechanism_assets(months: dg.PartitionsDefinition, mechanism: Mechanism) -> l
     """Everything a mechanism has, partitioned by these months."""
     definitions: list[Definition] = []
     for stage in mechanism.stages:
-        definitions += stage_assets(months, stage, mechanism.name, section=mechanism.name)
+        definitions += stage_assets(months, stage, mechanism.name, mechanism)
     if mechanism.is_releasable:
         definitions += [draw_asset(months, mechanism), released_assets(months, mechanism)]
     if mechanism.is_simulated:
@@ -68,20 +69,24 @@ def draw_asset(months: dg.PartitionsDefinition, mechanism: Mechanism) -> dg.Asse
         kinds={"numpy", "parquet"},
         owners=OWNERS,
         config_schema=DRAW_CONFIG,
+        output_required=False,
         description="The month's draw: its inputs were checked, the charge was reserved, and every table was drawn, "
         "once. Asking again returns the same draw and costs nothing.",
     )
     def drawn(
         context: dg.AssetExecutionContext, warehouse: WarehouseResource, policy: PolicyResource
-    ) -> dg.MaterializeResult[Any]:
-        again = context.op_execution_context.op_config.get("again")
-        started, ledger = time.monotonic(), warehouse.ledger(context.run)
+    ) -> Iterator[dg.MaterializeResult[Any]]:
+        started, month = time.monotonic(), month_of(context)
+        if is_refused(context, warehouse, policy, mechanism):
+            return
+        ledger = warehouse.ledger(context.run)
         door = Door(warehouse.open(), policy.chosen(), ledger, open_engine=warehouse.engine)
-        receipt = door.draw(mechanism.name, month_of(context), again=again)
-        return dg.MaterializeResult(
-            metadata=receipt_metadata(receipt, ledger, started),
-            data_version=dg.DataVersion(receipt.charge.release_id),
-        )
+        with saying_refused(context, mechanism):
+            receipt = door.draw(mechanism.name, month, again=asked_again(context, mechanism))
+            yield dg.MaterializeResult(
+                metadata=receipt_metadata(receipt, ledger, started),
+                data_version=dg.DataVersion(receipt.charge.release_id),
+            )
 
     return drawn
 
@@ -112,7 +117,11 @@ def released_assets(months: dg.PartitionsDefinition, mechanism: Mechanism) -> dg
     ) -> Iterator[dg.MaterializeResult[Any]]:
         started, ledger = time.monotonic(), warehouse.ledger(context.run)
         door = Door(warehouse.open(), policy.chosen(), ledger, open_engine=warehouse.engine)
-        receipt = door.publish(mechanism.name, month_of(context))
+        receipt = None
+        with saying_refused(context, mechanism):
+            receipt = door.publish(mechanism.name, month_of(context))
+        if receipt is None:
+            return
         assert receipt.path is not None and receipt.rows is not None
         for key in sorted(context.selected_asset_keys):
             table = key.path[-1].removeprefix(mechanism.released_prefix)

@@ -6,11 +6,13 @@ They belong to no month: a list was public before anything was typed, or is a re
 # No `from __future__ import annotations`: Dagster reads the annotations of asset functions as they are.
 
 import time
+from collections.abc import Iterator
 from typing import Any
 
 import dagster as dg
 
 from qlog_assets.ledger import Book
+from qlog_assets.orchestration.asking import is_refused
 from qlog_assets.orchestration.metadata import OWNERS, data_version, seconds_since, to_check_result
 from qlog_assets.orchestration.resources import PolicyResource, WarehouseResource
 from qlog_assets.orchestration.stage_assets import Definition
@@ -43,17 +45,21 @@ def list_assets(name: str) -> list[Definition]:
         owners=OWNERS,
         code_version=PUBLIC_LIST_VERSION,
         description=DESCRIPTIONS[name],
+        output_required=False,
     )
     def public_list(
         context: dg.AssetExecutionContext, warehouse: WarehouseResource, policy: PolicyResource
-    ) -> dg.MaterializeResult[Any]:
+    ) -> Iterator[dg.MaterializeResult[Any]]:
+        if is_refused(context, warehouse, policy):
+            return
         started, chosen = time.monotonic(), policy.chosen()
         book = Book(warehouse.ledger(context.run), chosen.dataset)
         found = build_public_list(name, warehouse.open(), chosen.lists, run_id=context.run_id, book=book)
         if found is None:
-            return dg.MaterializeResult(metadata={"used": False}, data_version=dg.DataVersion(NO_LIST))
+            yield dg.MaterializeResult(metadata={"used": False}, data_version=dg.DataVersion(NO_LIST))
+            return
         facts = found.provenance.parameters
-        return dg.MaterializeResult(
+        yield dg.MaterializeResult(
             metadata={
                 "used": True,
                 "dagster/row_count": found.rows(PUBLIC_LISTS[name]),

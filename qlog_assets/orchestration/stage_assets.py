@@ -3,12 +3,15 @@
 # No `from __future__ import annotations`: Dagster reads the annotations of asset functions as they are.
 
 import time
+from collections.abc import Iterator
 from typing import Any
 
 import dagster as dg
 
 from qlog_assets.checks.memory import Inspection
 from qlog_assets.ledger import Book
+from qlog_assets.mechanisms.mechanism import Mechanism
+from qlog_assets.orchestration.asking import is_refused
 from qlog_assets.orchestration.metadata import OWNERS, materialized, to_check_result
 from qlog_assets.orchestration.resources import PolicyResource, WarehouseResource, month_of
 from qlog_assets.pipeline.stage import Stage, Work
@@ -17,9 +20,9 @@ Definition = dg.AssetsDefinition | dg.AssetChecksDefinition
 
 
 def stage_assets(
-    months: dg.PartitionsDefinition, stage: Stage, group: str, section: str | None = None
+    months: dg.PartitionsDefinition, stage: Stage, group: str, mechanism: Mechanism | None = None
 ) -> list[Definition]:
-    """The asset of a stage and, where it is inspected, its blocking check. `section` names the policy's section."""
+    """The asset of a stage and, where it is inspected, its blocking check. The log's own stages have no mechanism."""
 
     @dg.asset(
         name=stage.name,
@@ -30,12 +33,15 @@ def stage_assets(
         owners=OWNERS,
         code_version=stage.code_version,
         description=stage.description,
+        output_required=False,
     )
     def made(
         context: dg.AssetExecutionContext, warehouse: WarehouseResource, policy: PolicyResource
-    ) -> dg.MaterializeResult[Any]:
+    ) -> Iterator[dg.MaterializeResult[Any]]:
         started, chosen = time.monotonic(), policy.chosen()
-        parameters = None if section is None else chosen.section(section)
+        if is_refused(context, warehouse, policy, mechanism):
+            return
+        parameters = None if mechanism is None else chosen.section(mechanism.name)
         with warehouse.engine() as engine:
             work = Work(
                 warehouse.open(),
@@ -47,7 +53,7 @@ def stage_assets(
                 book=Book(warehouse.ledger(context.run), chosen.dataset),
             )
             partition, fresh = stage.make_current_month(work)
-        return materialized(partition, started, fresh)
+        yield materialized(partition, started, fresh)
 
     if stage.inspect is None:
         return [made]

@@ -25,7 +25,7 @@ from qlog_assets.report.public_zone import find_damage, release_path
 from qlog_assets.sources.pools import Kind, PoolSpec, PublicList, ReleasedPool, load_pool, load_url_list
 from qlog_assets.storage.digests import file_checksum
 from qlog_assets.storage.engine import Engine
-from qlog_assets.storage.partition import PUBLIC_MATERIAL, Partition, TableFacts, describe
+from qlog_assets.storage.partition import PUBLIC_MATERIAL, Partition, Provenance, TableFacts, describe
 from qlog_assets.storage.private_files import link_or_copy
 from qlog_assets.storage.scratch import make_private
 from qlog_assets.storage.warehouse import Warehouse
@@ -98,16 +98,22 @@ def build_public_list(
 
     With the month that is about to be released, a pool made of releases must be older than that.
     """
+    loaded = load_public_list(name, warehouse, lists, month)
+    return None if loaded is None else _keep(warehouse, name, loaded, run_id, make_current, book)
+
+
+def load_public_list(
+    name: str, warehouse: Warehouse, lists: PublicLists, month: Month | None = None
+) -> PublicList | None:
+    """The list itself, from its file or from what was kept of it."""
     refuse_unfit_files(warehouse, lists, (name,))
     zones = (warehouse.landing, warehouse.private)
     if name == "pool":
         spec = pool_spec(warehouse, lists.pool, month)
-        loaded = load_pool(spec, list_cache(warehouse), private_zones=zones, before=month)
-    elif lists.url_list is None:
+        return load_pool(spec, list_cache(warehouse), private_zones=zones, before=month)
+    if lists.url_list is None:
         return None
-    else:
-        loaded = load_url_list(lists.url_list, list_cache(warehouse), private_zones=zones)
-    return _keep(warehouse, name, loaded, run_id, make_current, book)
+    return load_url_list(lists.url_list, list_cache(warehouse), private_zones=zones)
 
 
 def refuse_unfit_files(warehouse: Warehouse, lists: PublicLists, names: Iterable[str]) -> None:
@@ -170,15 +176,7 @@ def _keep(
     warehouse: Warehouse, asset: str, loaded: PublicList, run_id: str | None, make_current: bool, book: Book | None
 ) -> Partition:
     """A loaded list as a partition, so that the door can tell which list a release was made with."""
-    table = PUBLIC_LISTS[asset]
-    provenance = describe(
-        asset,
-        PUBLIC_MATERIAL,
-        code_version=PUBLIC_LIST_VERSION,
-        parameters=loaded.provenance,
-        upstream={"list": loaded.content_digest},
-        run_id=run_id,
-    )
+    table, provenance = PUBLIC_LISTS[asset], describe_public_list(asset, loaded, run_id)
 
     def write(directory: Path) -> dict[str, TableFacts]:
         name = f"{table}.parquet"
@@ -186,3 +184,15 @@ def _keep(
         return {table: TableFacts(loaded.rows, {name: file_checksum(directory / name)}, loaded.content_digest)}
 
     return write_entered(warehouse, provenance, write, book, make_current=make_current)[0]
+
+
+def describe_public_list(asset: str, loaded: PublicList, run_id: str | None = None) -> Provenance:
+    """The provenance of a list that was loaded."""
+    return describe(
+        asset,
+        PUBLIC_MATERIAL,
+        code_version=PUBLIC_LIST_VERSION,
+        parameters=loaded.provenance,
+        upstream={"list": loaded.content_digest},
+        run_id=run_id,
+    )

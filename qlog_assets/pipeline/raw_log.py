@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,7 +14,7 @@ from qlog_assets.pipeline.batches import batches_holding
 from qlog_assets.pipeline.entered import write_entered
 from qlog_assets.sources.user_ids import canonical_user_sql, is_plain_sql, reason_against_sql
 from qlog_assets.storage.engine import Engine
-from qlog_assets.storage.partition import Partition, TableFacts, describe
+from qlog_assets.storage.partition import Partition, Provenance, TableFacts, describe
 from qlog_assets.storage.private_files import link_or_copy
 from qlog_assets.storage.warehouse import Warehouse
 
@@ -23,7 +24,25 @@ RAW_LOG_VERSION = "1"
 def assemble_raw_log(
     warehouse: Warehouse, month: Month, run_id: str | None = None, book: Book | None = None
 ) -> tuple[Partition, bool]:
-    """raw_log of a month: the accepted rows of every batch that has any. Files are linked, not written again.
+    """raw_log of a month: the accepted rows of every batch that has any. Files are linked, not written again."""
+    parts = parts_of_month(warehouse, month, book)
+    provenance = describe_raw_log(month, parts, run_id)
+
+    def write(directory: Path) -> dict[str, TableFacts]:
+        files: dict[str, str] = {}
+        for number, part in enumerate(parts):
+            part.verify(month)
+            for path, checksum in part.provenance.tables[month].files.items():
+                name = f"{number:04d}-{Path(path).name}"
+                link_or_copy(part.path / path, directory / name)
+                files[name] = checksum
+        return {"log": TableFacts(sum(part.rows(month) for part in parts), files)}
+
+    return write_entered(warehouse, provenance, write, book)
+
+
+def parts_of_month(warehouse: Warehouse, month: Month, book: Book | None = None) -> list[Partition]:
+    """The batches that make up a month, each content once; an error where there is none.
 
     However many rows of a batch were rejected: which rows of the others are used may not hang on one user's bad row. A
     batch that is not what the ledger says was read is an error; one that the ledger does not know was read by an
@@ -38,10 +57,14 @@ def assemble_raw_log(
             )
         # A copy of a file under another name holds the same searches, not further ones.
         contents.setdefault(batch.provenance.upstream["landing"], batch)
-    parts = list(contents.values())
-    if not parts:
+    if not contents:
         raise QlogError(f"no rows of {month} were ingested: run qlog ingest with a file that holds that month")
-    provenance = describe(
+    return list(contents.values())
+
+
+def describe_raw_log(month: Month, parts: Sequence[Partition], run_id: str | None = None) -> Provenance:
+    """The provenance of a month that is made up of these batches."""
+    return describe(
         "raw_log",
         month,
         code_version=RAW_LOG_VERSION,
@@ -49,18 +72,6 @@ def assemble_raw_log(
         upstream={f"{part.provenance.asset}:{part.provenance.month}": part for part in parts},
         run_id=run_id,
     )
-
-    def write(directory: Path) -> dict[str, TableFacts]:
-        files: dict[str, str] = {}
-        for number, part in enumerate(parts):
-            part.verify(month)
-            for path, checksum in part.provenance.tables[month].files.items():
-                name = f"{number:04d}-{Path(path).name}"
-                link_or_copy(part.path / path, directory / name)
-                files[name] = checksum
-        return {"log": TableFacts(sum(part.rows(month) for part in parts), files)}
-
-    return write_entered(warehouse, provenance, write, book)
 
 
 def inspect_raw_log(engine: Engine, partition: Partition) -> CheckResult:

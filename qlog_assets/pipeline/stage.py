@@ -18,7 +18,7 @@ from qlog_assets.months import Month
 from qlog_assets.pipeline.entered import refuse_unentered, write_entered
 from qlog_assets.pipeline.public_material import PUBLIC_LISTS, PublicLists, build_public_list
 from qlog_assets.storage.engine import Engine
-from qlog_assets.storage.partition import Partition, TableFacts, describe
+from qlog_assets.storage.partition import Partition, Provenance, TableFacts, describe
 from qlog_assets.storage.statements import statement_version
 from qlog_assets.storage.warehouse import Warehouse
 
@@ -62,8 +62,9 @@ class Stage:
     """Raised by hand where other code than its statements changes what it holds."""
     statements: tuple[str, ...] = ()
     """The statements that decide what it holds; its code version follows their text."""
-    shaped_by: Callable[[Work], dict[str, Any]] = lambda work: {}
-    """The parameters that shape it. They travel with it, and the door compares them with a request's."""
+    shaped_by: Callable[[Any, PublicLists], dict[str, Any]] = lambda parameters, lists: {}
+    """From the policy's section and public lists to the parameters that shape it. They travel with it, and the door
+    compares them with a request's."""
     inspect: Inspection | None = None
     """Looks at a partition through the stage's suite."""
     check: str = "contribution_limits"
@@ -107,18 +108,7 @@ class Stage:
             refuse_unentered(book, inputs.values())
         elif book is not None and not all(book.knows(partition) for partition in inputs.values()):
             book = None
-        upstream: dict[str, Partition | str] = {**inputs}
-        if self.origin is not None:
-            digests = self.origin(work.warehouse, work.month)
-            upstream |= {f"{ORIGIN}:{name}": digest for name, digest in digests.items()}
-        provenance = describe(
-            self.name,
-            work.month,
-            code_version=self.code_version,
-            parameters=self.shaped_by(work),
-            upstream=upstream,
-            run_id=work.run_id,
-        )
+        provenance = self.describe(work.warehouse, work.month, work.parameters, work.lists, inputs, work.run_id)
         return write_entered(
             work.warehouse,
             provenance,
@@ -126,6 +116,29 @@ class Stage:
             book,
             make_current=work.make_current,
             usable=lambda partition: self._keeps_limits(work.engine, partition),
+        )
+
+    def describe(
+        self,
+        warehouse: Warehouse,
+        month: Month,
+        parameters: Any,
+        lists: PublicLists,
+        inputs: Mapping[str, Partition | str],
+        run_id: str | None = None,
+    ) -> Provenance:
+        """The provenance of what would be made from these inputs, partitions or their shapes."""
+        upstream: dict[str, Partition | str] = {**inputs}
+        if self.origin is not None:
+            digests = self.origin(warehouse, month)
+            upstream |= {f"{ORIGIN}:{name}": digest for name, digest in digests.items()}
+        return describe(
+            self.name,
+            month,
+            code_version=self.code_version,
+            parameters=self.shaped_by(parameters, lists),
+            upstream=upstream,
+            run_id=run_id,
         )
 
     def make_current_month(self, work: Work) -> tuple[Partition, bool]:

@@ -10,6 +10,7 @@ from qlog_assets.checks.suites import CheckResult, by_table, run_suite
 from qlog_assets.mechanisms.safelog.parameters import SafelogParameters
 from qlog_assets.months import Month
 from qlog_assets.pipeline.cleaned_log import view_cleaned
+from qlog_assets.pipeline.public_material import PublicLists
 from qlog_assets.pipeline.stage import Inputs, Stage, Work
 from qlog_assets.privacy.limits import SESSION_GAP_MINUTES
 from qlog_assets.storage.engine import Engine
@@ -34,8 +35,7 @@ def switched_off(chosen: SafelogParameters) -> dict[str, None]:
     return {name: None for name in ("click_scale", "transition_scale") if getattr(chosen, name) is None}
 
 
-def capped_by(work: Work) -> dict[str, Any]:
-    chosen: SafelogParameters = work.parameters
+def capped_by(chosen: SafelogParameters, lists: PublicLists) -> dict[str, Any]:
     return {
         "queries_per_user": chosen.queries_per_user,
         "clicks_per_user": chosen.clicks_per_user,
@@ -114,6 +114,6 @@ POOL_AUGMENTED = Stage(
     reads=("capped_log", "pool", "url_list"),
     write=write_pool_augmented,
     statements=("safelog/pool_augmented",),
-    shaped_by=lambda work: {"click_support": "stability" if work.lists.url_list is None else "public_list"},
+    shaped_by=lambda _, lists: {"click_support": "stability" if lists.url_list is None else "public_list"},
 )
 STAGES = (CAPPED_LOG, POOL_AUGMENTED)

@@ -67,8 +67,8 @@ ZEALOUS_ITEMS = Stage(
     reads=("cleaned_log",),
     write=write_zealous_items,
     statements=(CHOSEN_ITEMS, "log/cleaned_queries", "log/cleaned_clicks", "log/following_queries", *EVENTS.values()),
-    shaped_by=lambda work: {
-        "items_per_user": work.parameters.items_per_user,
+    shaped_by=lambda chosen, _: {
+        "items_per_user": chosen.items_per_user,
         "session_gap_minutes": SESSION_GAP_MINUTES,
     },
     inspect=inspect_zealous_items,

@@ -1,0 +1,185 @@
+"""What a request would get, before any work is done for it: an answer from ledger, policy and what was ingested.
+
+The door decides when it draws; this spares the work before a decision that is known already. It draws, charges and
+writes nothing, and tells nobody more than the ledger's own answer does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from qlog_assets.door.preconditions import refuse_superseded
+from qlog_assets.door.release_limits import refuse_beyond_limits, refuse_changed_policy
+from qlog_assets.ledger import Book, Budget, BudgetError, Charge, Ledger
+from qlog_assets.ledger.budget import Amount, cost
+from qlog_assets.ledger.rules import in_words, request_of
+from qlog_assets.mechanisms.mechanism import Mechanism
+from qlog_assets.months import Month
+from qlog_assets.pipeline.batches import batches_holding
+from qlog_assets.pipeline.cleaned_log import CLEANED_LOG
+from qlog_assets.pipeline.public_material import (
+    PUBLIC_LISTS,
+    describe_public_list,
+    load_public_list,
+    refuse_unfit_files,
+)
+from qlog_assets.pipeline.raw_log import describe_raw_log, parts_of_month
+from qlog_assets.policy import Policy
+from qlog_assets.privacy.guarantee import PrivacyLoss
+from qlog_assets.sources.pools import PublicList
+from qlog_assets.storage.digests import digest_of
+from qlog_assets.storage.partition import Partition, WarehouseError
+from qlog_assets.storage.warehouse import Warehouse
+
+CHANGED = "changed"
+"""Stands for the digest of rows that are certainly others than a release's: no digest looks like this."""
+
+
+def ask(
+    warehouse: Warehouse,
+    policy: Policy,
+    ledger: Ledger | None,
+    mechanism: Mechanism,
+    month: Month,
+    again: str | None = None,
+) -> Charge | None:
+    """The charge that a request has already, or None where it needs work; what it may not have is a `RefusedError`.
+
+    None as well where only the work can tell, such as whether files that were read anew hold the same rows.
+    """
+    refuse_changed_policy(policy)
+    variant, chosen = policy.variant(mechanism), policy.parameters(mechanism)
+    guarantee = mechanism.guarantee(variant, chosen)
+    loss = guarantee.proven
+    assert loss is not None  # a policy's section can only choose among variants that may be published
+    known = ledger is not None and any(dataset.name == policy.dataset for dataset in ledger.datasets())
+    history = _history(ledger, policy, mechanism, month) if ledger is not None and known else []
+    if again is not None or not any(charge.live for charge in history):
+        refuse_beyond_limits(policy, mechanism, guarantee)
+        refuse_unfit_files(warehouse, policy.lists, mechanism.public_inputs)
+        if _reads_log(mechanism):
+            parts_of_month(warehouse, month)  # which says so where there are none
+    if ledger is None or not known:
+        refuse_over_whole_budget(policy, loss)
+        return None
+    lookup = Lookup(warehouse, policy, mechanism, month, Book(ledger, policy.dataset))
+    inputs, certain = lookup.inputs(history)
+    request = request_of(
+        policy.dataset, month, mechanism.name, variant, mechanism.version, chosen.as_released(), inputs
+    )
+    charge = ledger.answer(request, loss.epsilon, loss.delta, loss.rho, again)
+    if charge is None or not certain:
+        return None
+    refuse_superseded(ledger, charge)
+    return charge
+
+
+def refuse_over_whole_budget(policy: Policy, loss: PrivacyLoss) -> None:
+    """Refuse what costs more than the budget that an account would be opened with."""
+    rho = None if loss.rho is None else cost("rho", loss.rho)
+    asked = Amount.of(cost("epsilon", loss.epsilon), cost("delta", loss.delta), rho)
+    stated = policy.budget
+    budget = Budget(stated.epsilon, stated.delta, stated.accountant, stated.conversion_delta)
+    if not budget.holds(asked):
+        raise BudgetError(
+            f"over the budget of {policy.dataset}: {in_words(budget, asked)} asked of "
+            f"{in_words(budget, budget.limit)}, and nothing is spent yet: raise [budget] in the policy, or ask for less"
+        )
+
+
+def _history(ledger: Ledger, policy: Policy, mechanism: Mechanism, month: Month) -> list[Charge]:
+    """What was charged for a month, oldest first."""
+    key = (policy.dataset, str(month), mechanism.name)
+    return [charge for charge in ledger.charges(policy.dataset) if charge.request.key == key and charge.counted]
+
+
+def _reads_log(mechanism: Mechanism) -> bool:
+    return any(CLEANED_LOG.name in stage.reads for stage in mechanism.stages)
+
+
+class Lookup:
+    """What a release of a month would be made from, told by what lies there."""
+
+    def __init__(self, warehouse: Warehouse, policy: Policy, mechanism: Mechanism, month: Month, book: Book) -> None:
+        self.warehouse = warehouse
+        self.policy = policy
+        self.mechanism = mechanism
+        self.month = month
+        self.book = book
+        self.limited = mechanism.limited_stage.name
+
+    def inputs(self, history: list[Charge]) -> tuple[dict[str, str], bool]:
+        """The digests of a request's inputs, and whether they are known for certain.
+
+        Where they are not, those of the newest release stand for them: a request that differs from it in something
+        else is refused all the same. A month whose rows were forgotten has nothing that could differ.
+        """
+        newest = next(reversed(history), None)
+        if newest is None:
+            return {}, False
+        if _reads_log(self.mechanism) and not batches_holding(self.warehouse, self.month):
+            return dict(newest.request.inputs), True
+        lists = {name: loaded for name in self.mechanism.public_inputs if (loaded := self._load(name)) is not None}
+        digests = {name: digest_of({PUBLIC_LISTS[name]: loaded.content_digest}) for name, loaded in lists.items()}
+        shapes = {name: describe_public_list(name, loaded).shape for name, loaded in lists.items()}
+        made = self._made(self._planned_shape(shapes))
+        if made is not None:
+            return {self.limited: made.provenance.content_digest, **digests}, True
+        was = newest.request.inputs
+        if self._has_other_files(newest):
+            return {self.limited: CHANGED, **digests}, True
+        return {self.limited: was.get(self.limited, CHANGED), **digests}, False
+
+    def _load(self, name: str) -> PublicList | None:
+        return load_public_list(name, self.warehouse, self.policy.lists, self.month)
+
+    def _planned_shape(self, shapes: dict[str, str]) -> str:
+        """The shape that the limited stage would have, made from what is ingested now."""
+        section = self.policy.section(self.mechanism.name)
+        if _reads_log(self.mechanism):
+            parts = parts_of_month(self.warehouse, self.month, self.book)
+            shapes["raw_log"] = describe_raw_log(self.month, parts).shape
+        for stage in (CLEANED_LOG, *self.mechanism.stages):
+            if not set(stage.reads) - set(PUBLIC_LISTS) <= set(shapes):
+                continue
+            read = {name: shapes[name] for name in stage.reads if name in shapes}
+            parameters = None if stage is CLEANED_LOG else section
+            described = stage.describe(self.warehouse, self.month, parameters, self.policy.lists, read)
+            shapes[stage.name] = described.shape
+            if stage.name == self.limited:
+                break
+        return shapes[self.limited]
+
+    def _made(self, shape: str) -> Partition | None:
+        """The limited stage of this shape, if it lies there as the ledger says it was written."""
+        try:
+            found = self.warehouse.partition(self.limited, self.month, shape)
+        except WarehouseError:
+            return None
+        return found if self.book.knows(found) else None
+
+    def _has_other_files(self, release: Charge) -> bool:
+        """Whether the month is certainly made up of other files now than when a release was drawn: late ones came, or
+        some were withdrawn. Files that were only read anew may hold the same rows."""
+        for drawn_from in self._partitions(release):
+            try:
+                cleaned = self._above(drawn_from, CLEANED_LOG.name)
+                raw = self._above(cleaned, "raw_log")
+            except (WarehouseError, KeyError):
+                continue
+            now = {part.provenance.month for part in parts_of_month(self.warehouse, self.month, self.book)}
+            return now != {name.partition(":")[2] for name in raw.provenance.upstream}
+        return False
+
+    def _above(self, partition: Partition, asset: str) -> Partition:
+        return self.warehouse.partition(asset, self.month, partition.provenance.upstream[asset])
+
+    def _partitions(self, release: Charge) -> Iterator[Partition]:
+        """The partitions of the limited stage that hold the rows a release was drawn from."""
+        for path in sorted((self.warehouse.private / self.limited / self.month).glob("*/provenance.json")):
+            try:
+                found = self.warehouse.partition(self.limited, self.month, path.parent.name)
+                if found.provenance.content_digest == release.request.inputs.get(self.limited):
+                    yield found
+            except WarehouseError:
+                continue
