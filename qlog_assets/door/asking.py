@@ -31,8 +31,9 @@ from qlog_assets.storage.digests import digest_of
 from qlog_assets.storage.partition import Partition, WarehouseError
 from qlog_assets.storage.warehouse import Warehouse
 
+FILES = "files of the month"
 CHANGED = "changed"
-"""Stands for the digest of rows that are certainly others than a release's: no digest looks like this."""
+"""Stands for a digest where a month is made up of other files than its release: no digest looks like this."""
 
 
 def ask(
@@ -125,10 +126,10 @@ class Lookup:
         made = self._made(self._planned_shape(shapes))
         if made is not None:
             return {self.limited: made.provenance.content_digest, **digests}, True
-        was = newest.request.inputs
+        before = {name: digest for name, digest in newest.request.inputs.items() if name == self.limited}
         if self._has_other_files(newest):
-            return {self.limited: CHANGED, **digests}, True
-        return {self.limited: was.get(self.limited, CHANGED), **digests}, False
+            return {**before, **digests, FILES: CHANGED}, True
+        return {**before, **digests}, False
 
     def _load(self, name: str) -> PublicList | None:
         return load_public_list(name, self.warehouse, self.policy.lists, self.month)
@@ -159,8 +160,9 @@ class Lookup:
         return found if self.book.knows(found) else None
 
     def _has_other_files(self, release: Charge) -> bool:
-        """Whether the month is certainly made up of other files now than when a release was drawn: late ones came, or
-        some were withdrawn. Files that were only read anew may hold the same rows."""
+        """Whether the month is made up of other files now than when a release was drawn: late ones came, or some were
+        withdrawn. Whether their rows would change anything is not looked at; files that were only read anew are the
+        same files."""
         for drawn_from in self._partitions(release):
             try:
                 cleaned = self._above(drawn_from, CLEANED_LOG.name)

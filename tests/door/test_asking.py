@@ -65,7 +65,7 @@ def test_late_files_are_refused_and_files_of_other_months_are_not(released: Path
     qlog(released, "ingest", other, "--format", "aol", "--json").json  # noqa: B018  it must succeed
     assert asked(released) == charge
     qlog(released, "ingest", late, "--format", "aol", "--json").json  # noqa: B018
-    with pytest.raises(LiveReleaseError, match=r"input data \(capped_log\)"):
+    with pytest.raises(LiveReleaseError, match=r"input data \(files of the month\)"):
         asked(released)
 
 
