@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from qlog_assets.api.runs import Bar, JobRun, RunFailedError, Tell, get_ready, run, run_all
+from qlog_assets.checks.beside import checking_beside
 from qlog_assets.errors import QlogError
 from qlog_assets.ledger import Book, Ledger, MissingLedgerError
 from qlog_assets.months import Month
@@ -75,7 +76,8 @@ def ingest_files(
     }
     brought: list[Path] = []
     landed = land(warehouse, paths, format, columns, brought)
-    with discarding_unread(warehouse, brought, format), closing(batches_ahead(warehouse, landed, format)) as batches:
+    reading = closing(batches_ahead(warehouse, landed, format))
+    with discarding_unread(warehouse, brought, format), checking_beside(), reading as batches:
         for path, batch in zip(landed, batches, strict=True):
             if is_ingested(warehouse, known, batch, policy.admission):
                 answer["already_ingested"].append(path.name)

@@ -18,6 +18,7 @@ from contextlib import contextmanager, nullcontext, redirect_stderr
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TextIO
 
+from qlog_assets.checks.beside import checking_beside
 from qlog_assets.errors import QlogError
 from qlog_assets.processes import end_with_parent
 from qlog_assets.storage.dagster_home import owner_only, prepare_home
@@ -73,15 +74,18 @@ def get_ready(warehouse: Warehouse) -> None:
 
 def run(warehouse: Warehouse, work: JobRun, tell: Tell = ignore, bar: Bar | None = None) -> str:
     """Run a job for a partition; returns the run's id. A failure is one line that says why."""
+    with checking_beside() if work.evaluates_checks else nullcontext():
+        return _run_here(warehouse, work, tell, bar)
+
+
+def _run_here(warehouse: Warehouse, work: JobRun, tell: Tell, bar: Bar | None) -> str:
     import dagster as dg
 
-    from qlog_assets.checks.suites import loading_ahead
     from qlog_assets.definitions import defs
     from qlog_assets.orchestration.asking import ASKED_BY, COMMAND
 
-    ahead = loading_ahead() if work.evaluates_checks else nullcontext()
     config = {**work.config, "loggers": {"events": {}}}
-    with dagster_instance(warehouse) as instance, listening(tell, bar) as heard, ahead, without_echoes():
+    with dagster_instance(warehouse) as instance, listening(tell, bar) as heard, without_echoes():
         if work.new_in is not None and work.partition is not None:
             instance.add_dynamic_partitions(work.new_in, [work.partition])
         job = defs.resolve_job_def(work.job)

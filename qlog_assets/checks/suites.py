@@ -17,8 +17,9 @@ import logging
 import math
 import os
 import re
-import threading
-from collections.abc import Iterator, Mapping, Sequence
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any
@@ -32,6 +33,11 @@ if TYPE_CHECKING:
 
 POSITION = "position"
 REASONS_SHOWN = 3
+
+
+Evaluate = Callable[..., "CheckResult"]
+evaluate_elsewhere: ContextVar[Evaluate | None] = ContextVar("evaluate_elsewhere", default=None)
+"""Who evaluates suites instead of this process; see `beside.py`."""
 
 
 class CheckError(QlogError):
@@ -92,10 +98,18 @@ def run_suite(
     `parameters` fills the suite's `{"$PARAMETER": "name"}` places. A suite that is misspelt, lacks a parameter or
     names a table that was not given is a `CheckError`; a table that breaks an expectation is a result that failed.
     """
+    evaluator = evaluate_elsewhere.get() or evaluate
+    return evaluator(name, dict(frames), dict(parameters or {}))
+
+
+def evaluate(
+    name: str, frames: Mapping[str, pandas.DataFrame], parameters: Mapping[str, int | str | float]
+) -> CheckResult:
+    """The same, in this process."""
     suite = read_suite(name)
     may_be_empty = set(suite["meta"].get("may_be_empty", ()))
     expectations = _expectations(name, suite)
-    values = _parameter_values(name, suite, parameters or {})
+    values = _parameter_values(name, suite, parameters)
     tables = list(dict.fromkeys(expectation.table for expectation in expectations))
     for table in sorted({*tables, *may_be_empty} - set(frames)):
         raise CheckError(f"{name}: the suite reads a table {table!r} that was not given to it")
@@ -240,24 +254,9 @@ def _whole_frame() -> Any:
     return frames.add_batch_definition_whole_dataframe("whole")
 
 
-@contextlib.contextmanager
-def loading_ahead() -> Iterator[None]:
-    """Import the library in the background of a block that spends its first seconds in DuckDB, not in Python."""
-
-    def load() -> None:
-        # Whoever needs the library fails at the same place with the same words, where somebody listens.
-        with contextlib.suppress(Exception):
-            load_library()
-
-    # What the block itself imports is imported before: two threads that import one package may wait for each other.
-    import pandas  # noqa: F401
-
-    ahead = threading.Thread(target=load, name="great_expectations", daemon=True)
-    ahead.start()
-    try:
-        yield
-    finally:
-        ahead.join()
+def is_loaded() -> bool:
+    """Whether this process has imported the library."""
+    return "great_expectations" in sys.modules
 
 
 def load_library() -> Any:

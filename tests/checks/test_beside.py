@@ -1,0 +1,58 @@
+"""Suites evaluated in a process beside: the same answers, the same errors, and nothing passes where it ends."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from support.instances import make_home, small_log
+
+from qlog_assets.checks import suites
+from qlog_assets.checks.beside import Checker, checking_beside
+
+pytestmark = pytest.mark.slow
+FRAMES = {"counts": pd.DataFrame({"rows_with_another_id": [0]})}
+BAD = {"counts": pd.DataFrame({"rows_with_another_id": [3]})}
+
+
+def test_it_answers_as_this_process_would_and_nothing_passes_once_it_is_gone() -> None:
+    checker = Checker()
+    try:
+        for frames in (FRAMES, BAD):
+            assert checker.evaluate("log/user_ids", frames, {}) == suites.evaluate("log/user_ids", frames, {})
+        with pytest.raises(suites.CheckError, match="no such suite"):
+            checker.evaluate("log/nothing_of_the_kind", FRAMES, {})
+        os.kill(checker._process.pid, signal.SIGKILL)
+        with pytest.raises(suites.CheckError, match="ended before it answered"):
+            checker.evaluate("log/user_ids", FRAMES, {})
+    finally:
+        checker.end()
+
+
+def test_a_process_that_has_the_library_needs_no_other() -> None:
+    suites.load_library()
+    with checking_beside():
+        assert suites.evaluate_elsewhere.get() is None
+
+
+def test_a_command_does_not_import_the_library_itself(tmp_path: Path) -> None:
+    """Otherwise its seconds are spent twice."""
+    home, log = make_home(tmp_path / "warehouse"), tmp_path / "small.txt"
+    log.write_text(small_log(), encoding="utf-8")
+    script = f"""
+import sys
+from pathlib import Path
+from qlog_assets.api.operations import ingest_files
+from qlog_assets.cli.arguments import opened
+warehouse, policy = opened()
+facts = ingest_files(warehouse, policy, [Path({str(log)!r})], "aol", None, lambda step: None)
+assert facts["accepted"] == 400, facts
+assert "great_expectations" not in sys.modules
+"""
+    environment = {**os.environ, "QLOG_HOME": str(home)}
+    subprocess.run([sys.executable, "-c", script], env=environment, check=True, timeout=300)
