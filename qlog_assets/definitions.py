@@ -23,6 +23,7 @@ from qlog_assets.orchestration.mechanism_assets import mechanism_assets
 from qlog_assets.orchestration.public_assets import public_assets
 from qlog_assets.orchestration.resources import WarehouseResource, month_partitions, policy_resource
 from qlog_assets.orchestration.study_assets import study_asset
+from qlog_assets.orchestration.withdraw_job import withdraw_release_job
 from qlog_assets.policy import Policy
 from qlog_assets.settings import Settings
 from qlog_assets.studies import register as studies
@@ -48,6 +49,7 @@ defs = dg.Definitions(
         ingest_job(),
         audit_job(),
         budget_job(),
+        withdraw_release_job(),
         *(job for _, job in releases),
         *(simulation_job(mechanism) for mechanism in mechanisms.simulated()),
         *(study_job(study) for study in studies.studies()),

@@ -1,0 +1,50 @@
+"""The job `withdraw_release`: takes a published release back, as `qlog withdraw` does. Its charge stays."""
+
+# No `from __future__ import annotations`: Dagster reads the annotations of op functions as they are.
+
+import dagster as dg
+
+from qlog_assets.door.door import Door
+from qlog_assets.mechanisms.register import mechanism
+from qlog_assets.orchestration.resources import PolicyResource, WarehouseResource
+
+WITHDRAW_RELEASE = "withdraw_release"
+"""Also the name of its one step, which takes the release and the reason."""
+CONFIG = {
+    "release": dg.Field(dg.String, description="The release's id, as the metadata of its assets shows it"),
+    "reason": dg.Field(dg.String, description="Why; it is recorded, and published in the tombstone"),
+}
+
+
+def withdraw_release_job() -> dg.JobDefinition:
+    """One release per run."""
+
+    @dg.op(
+        name=WITHDRAW_RELEASE,
+        config_schema=CONFIG,
+        description="Removes the release's files and leaves a tombstone that says why.",
+    )
+    def withdraw(context: dg.OpExecutionContext, warehouse: WarehouseResource, policy: PolicyResource) -> None:
+        ledger, reason = warehouse.ledger(context.run), context.op_config["reason"]
+        charge = Door(warehouse.open(), policy.chosen(), ledger).withdraw(context.op_config["release"], reason)
+        context.log.info(f"{charge.release_id} is withdrawn; its charge stays")
+        released = mechanism(charge.mechanism)
+        for asset in (released.draw_asset, *released.released_assets.values()):
+            context.log_event(
+                dg.AssetObservation(
+                    asset,
+                    partition=charge.month,
+                    description=f"{charge.release_id} was withdrawn: {charge.closing_reason}",
+                    metadata={"withdrawn": charge.release_id, "reason": str(charge.closing_reason)},
+                )
+            )
+
+    @dg.job(
+        name=WITHDRAW_RELEASE,
+        description="Takes a published release back, for a reason that is published: its files go, its charge stays. "
+        "Say which and why in the run's config: ops: {withdraw_release: {config: {release: …, reason: …}}}.",
+    )
+    def withdrawing() -> None:
+        withdraw()
+
+    return withdrawing
