@@ -33,7 +33,9 @@ mutation Launch($params: ExecutionParams!) { launchRun(executionParams: $params)
 """
 STATUS = """
 query Status($run: ID!) { runOrError(runId: $run) { ... on Run { status eventConnection { events {
-    __typename ... on ExecutionStepFailureEvent { error { message cause { message } } }
+    __typename
+    ... on ExecutionStepFailureEvent { error { message cause { message } } }
+    ... on ObservationEvent { description }
 } } } } }
 """
 
@@ -85,7 +87,7 @@ class Server:
         return str(answer["run"]["runId"])
 
     def wait(self, run: str) -> tuple[str, str]:
-        """A run's last status, and what its steps complained of."""
+        """A run's last status, and what its steps complained of or observed."""
         until = time.monotonic() + RUN_SECONDS
         while time.monotonic() < until:
             found = self.ask(STATUS, run=run)["runOrError"]
