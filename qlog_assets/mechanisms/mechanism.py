@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from qlog_assets.attacks.case import Case
 from qlog_assets.errors import ParameterError
+from qlog_assets.mechanisms.expectations import Expectation, expect_thresholds
 from qlog_assets.pipeline.public_material import PUBLIC_LISTS, PublicLists
 from qlog_assets.pipeline.stage import Inputs, Stage
 from qlog_assets.privacy.guarantee import FIRST_WORDS, WORDS, Guarantee
@@ -75,6 +76,9 @@ class Variant:
     refuses: Callable[[Any, Mapping[str, int]], str | None] = lambda parameters, list_rows: None
     """Why a draw with these parameters and public lists of so many rows cannot be had; None where it can. Public
     numbers alone: asked before anything is charged, so that no draw fails half-way for a reason known before."""
+    expects: Callable[[Any, Mapping[str, int]], Sequence[Expectation]] | None = None
+    """What is known in public of a draw with these parameters and public lists of so many rows, those whose size is
+    known. None: what the guarantee's thresholds tell."""
     earlier_words: Callable[[Guarantee, Any, int], Guarantee] | None = None
     """From today's guarantee to what a version of the public words before today's said. None: nothing has changed."""
 
@@ -212,6 +216,15 @@ class Mechanism:
         reason = self.variant(variant).refuses(parameters, list_rows or {})
         if reason is not None:
             raise ParameterError(f"{self.name} {variant}: {reason}")
+
+    def expectations(
+        self, variant: str, parameters: Parameters, list_rows: Mapping[str, int] | None = None
+    ) -> tuple[Expectation, ...]:
+        """What is known in public of a release before it is drawn; `list_rows` are public lists' sizes."""
+        expects = self.variant(variant).expects
+        if expects is None:
+            return expect_thresholds(self.guarantee(variant, parameters))
+        return tuple(expects(parameters, list_rows or {}))
 
     def printed_parameters(self, variant: str, charged: Mapping[str, Any], words: int = WORDS) -> dict[str, Any]:
         """Of the parameters that were charged for, those that the variant read: what a manifest of these words prints.

@@ -14,6 +14,7 @@ from qlog_assets.mechanisms.safelog import guarantee
 from qlog_assets.mechanisms.safelog.account import account
 from qlog_assets.mechanisms.safelog.draw import draw, draw_paper
 from qlog_assets.mechanisms.safelog.earlier_words import sound_in_earlier_words
+from qlog_assets.mechanisms.safelog.expectations import expects
 from qlog_assets.mechanisms.safelog.noise import check_draw
 from qlog_assets.mechanisms.safelog.parameters import SafelogParameters
 from qlog_assets.mechanisms.safelog.stages import STAGES
@@ -79,7 +80,14 @@ MECHANISM = Mechanism(
     version=1,
     parameters=SafelogParameters,
     variants={
-        "sound": Variant(guarantee.sound, draw, ignores=ignores, refuses=refuses, earlier_words=sound_in_earlier_words),
+        "sound": Variant(
+            guarantee.sound,
+            draw,
+            ignores=ignores,
+            refuses=refuses,
+            expects=expects,
+            earlier_words=sound_in_earlier_words,
+        ),
         "paper": Variant(guarantee.paper, draw_paper, reads=("cleaned_log", "pool")),
     },
     stages=STAGES,

@@ -11,6 +11,7 @@ from qlog_assets.mechanisms.zealous import guarantee, noise
 from qlog_assets.mechanisms.zealous.account import account
 from qlog_assets.mechanisms.zealous.draw import draw, draw_paper
 from qlog_assets.mechanisms.zealous.earlier_words import modern_in_earlier_words, sound_in_earlier_words
+from qlog_assets.mechanisms.zealous.expectations import expects_modern, expects_sound
 from qlog_assets.mechanisms.zealous.parameters import ZealousParameters, ZealousPolicy
 from qlog_assets.mechanisms.zealous.stages import STAGES
 from qlog_assets.mechanisms.zealous.tables import TABLES
@@ -61,6 +62,7 @@ MECHANISM = Mechanism(
             draw,
             ignores=sound_ignores,
             refuses=sound_refuses,
+            expects=expects_sound,
             earlier_words=sound_in_earlier_words,
         ),
         "modern": Variant(
@@ -68,6 +70,7 @@ MECHANISM = Mechanism(
             draw,
             ignores=modern_ignores,
             refuses=modern_refuses,
+            expects=expects_modern,
             earlier_words=modern_in_earlier_words,
         ),
         "paper": Variant(guarantee.paper, draw_paper),
