@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from qlog_assets.mechanisms.expectations import Expectation
+from qlog_assets.mechanisms.expectations import Expectation, Origin
 from qlog_assets.mechanisms.safelog import noise
 from qlog_assets.mechanisms.safelog.parameters import SafelogParameters
 from qlog_assets.report.account import survival
@@ -28,7 +28,7 @@ def _queries(chosen: SafelogParameters, pool: int | None) -> Iterator[Expectatio
     )
     outside = noise.out_of_pool_threshold(chosen)
     if outside is not None:
-        origin = "derived" if outside >= chosen.threshold else "set"
+        origin: Origin = "derived" if outside >= chosen.threshold else "set"
         yield Expectation("other queries", max(chosen.threshold, outside) + shift, origin)
 
 
