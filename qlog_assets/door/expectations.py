@@ -23,7 +23,7 @@ def public_expectations(mechanism: Mechanism, policy: Policy) -> str:
     parts = [f"{mechanism.name} {variant} costs {cost_words(loss)}"]
     if expected:
         parts += [f"users that a row needs, after noise: {threshold_words(expected)}", noise_words(expected)]
-    return "; ".join(parts)
+    return "; ".join([*parts, *policy.switched_off(mechanism)])
 
 
 def expected_rows(mechanism: Mechanism, policy: Policy) -> tuple[Expectation, ...]:

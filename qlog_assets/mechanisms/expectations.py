@@ -13,7 +13,9 @@ from typing import Any, Literal
 from qlog_assets.privacy.guarantee import Guarantee
 from qlog_assets.report.account import join_words
 
-Origin = Literal["set", "derived"]
+Origin = Literal["set", "derived", "unknown"]
+NO_URLS = "clicks are off: the policy says that the log has no urls (has_urls = false)"
+"""Why a part that counts clicks is neither released nor paid for."""
 
 
 @dataclass(frozen=True)
@@ -25,10 +27,10 @@ class Expectation:
     least: int
     """The least noisy number of users that such a row can have."""
     origin: Origin
-    """Whether a parameter sets it, or ε and δ do."""
+    """Whether a parameter sets it, or ε and δ do. Unknown of papers, which are never released."""
     noise_rows: float | None = 0
-    """At most about how many rows noise alone is expected to make. None: as many as a public list of unknown size
-    decides."""
+    """At most about how many rows noise alone is expected to make. None: not known, as where it hangs on the size of a
+    public list that was not read."""
     note: str = ""
     """What a reader must know to read the number."""
 
@@ -43,8 +45,13 @@ class Expectation:
 
 
 def expect_thresholds(guarantee: Guarantee) -> tuple[Expectation, ...]:
-    """What the thresholds of a guarantee tell, of a mechanism that says no more."""
-    return tuple(Expectation(name.replace("_", " "), least, "derived") for name, least in guarantee.thresholds.items())
+    """What the thresholds of a guarantee tell, of a mechanism that says no more. Publishable variants without a public
+    list print only what somebody holds; of papers nothing is said."""
+    known = guarantee.publishable
+    return tuple(
+        Expectation(name.replace("_", " "), least, *(("derived", 0) if known else ("unknown", None)))
+        for name, least in guarantee.thresholds.items()
+    )
 
 
 def threshold_words(expected: Sequence[Expectation]) -> str:
@@ -60,6 +67,6 @@ def threshold_words(expected: Sequence[Expectation]) -> str:
 def noise_words(expected: Sequence[Expectation]) -> str:
     """How many rows noise alone is expected to make, over all tables."""
     if any(each.noise_rows is None for each in expected):
-        return "rows from noise alone: as many as the size of the public list decides"
+        return "how many rows noise alone makes is for the public list's size to say"
     total = sum(each.noise_rows or 0 for each in expected)
     return "no row comes from noise alone" if total == 0 else f"at most about {total:.2g} rows come from noise alone"

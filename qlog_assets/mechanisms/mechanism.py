@@ -110,7 +110,10 @@ class Mechanism:
     section: type[Parameters] | None = None
     """The policy's section, where it holds more than the parameters, such as the choice of a variant."""
     resolve: Callable[[Any, PublicLists], Any] = lambda section, lists: section
-    """From the policy's section and public lists to the parameters of a release."""
+    """From the policy's section and public lists to the parameters of a release. Parts that cannot hold a row, by what
+    the policy says, are off in them: nothing is paid for such a part."""
+    switched_off: Callable[[Any, PublicLists], Sequence[str]] = lambda section, lists: ()
+    """The parts that `resolve` switches off, each with the reason, as sentences."""
     at_cost: Callable[[Any, Fraction, Fraction], Any] = lambda section, epsilon, delta: section.with_changes(
         epsilon=epsilon, delta=delta
     )

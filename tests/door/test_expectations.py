@@ -41,7 +41,7 @@ def test_rows_of_the_default_pool_that_nobody_typed_are_counted() -> None:
 def test_a_pool_whose_size_is_not_known_is_said_per_million_and_its_file_is_not_opened() -> None:
     policy = Policy(pool={"kind": "query_list", "path": Path("nowhere.txt")})
     line = public_expectations(SAFELOG, policy)
-    assert "2.3 per million of them" in line and "as many as the size of the public list decides" in line
+    assert "(noise alone makes at most about 2.3 per million)" in line and "for the public list's size to say" in line
 
 
 @pytest.mark.parametrize("method", ["weighted_gaussian", "sips", "gaussian_counts", "truncated_geometric"])

@@ -22,10 +22,10 @@ def _queries(chosen: SafelogParameters, pool: int | None) -> Iterator[Expectatio
     shift = chosen.min_users - 1
     share = survival(float(chosen.selection_scale), chosen.threshold)
     fakes = None if pool is None else pool * share
-    size = f"{share * 1e6:.2g} per million of them" if pool is None else f"{fakes:.2g} of {pool:,}"
-    yield Expectation(
-        "queries of the pool", chosen.threshold + shift, "set", fakes, f"noise alone makes at most about {size}"
+    size = (
+        f"noise alone makes at most about {share * 1e6:.2g} per million" if pool is None else f"the pool has {pool:,}"
     )
+    yield Expectation("queries of the pool", chosen.threshold + shift, "set", fakes, size)
     outside = noise.out_of_pool_threshold(chosen)
     if outside is not None:
         origin: Origin = "derived" if outside >= chosen.threshold else "set"
