@@ -179,7 +179,7 @@ class Door:
             month=month,
             mechanism=mechanism.name,
             variant=variant,
-            mechanism_version=mechanism.version,
+            mechanism_version=mechanism.version_asked(self._drawn_version(mechanism, month, again)),
             parameters=parameters,
             inputs={name: inputs[name].provenance.content_digest for name in digested},
             epsilon=guarantee.proven.epsilon,
@@ -194,6 +194,11 @@ class Door:
                 f"after it: that one is what {month} publishes; nothing was drawn or charged"
             )
         return charge, charged
+
+    def _drawn_version(self, mechanism: Mechanism, month: Month, again: str | None) -> int | None:
+        """The mechanism's version that drew what the month has; None where it has no draw, or another one is wanted."""
+        live = self.ledger.live(self.policy.dataset, month, mechanism.name)
+        return live[-1].mechanism_version if again is None and live and live[-1].state != "reserved" else None
 
     def open_account(self, unit: str = USER, relation: str = ADD_REMOVE) -> None:
         """Open the data set's account with the policy's budget, if the ledger does not have it yet."""

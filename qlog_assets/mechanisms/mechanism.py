@@ -118,6 +118,9 @@ class Mechanism:
         epsilon=epsilon, delta=delta
     )
     """The policy's section with a release that costs at most this ε and δ, its parts in the same proportion."""
+    stands_for: frozenset[int] = frozenset()
+    """Earlier versions whose releases are served as they are: they promise the same at the same price, and only what
+    is done with noisy counts was changed since. A month of any other version is refused, as another request."""
     draw_asset: str = ""
     """The asset that asks the door to draw. Empty: `<name>_selected`."""
     released_prefix: str = ""
@@ -150,6 +153,10 @@ class Mechanism:
     def is_simulated(self) -> bool:
         """Whether any of its variants can be drawn."""
         return any(variant.draw is not None for variant in self.variants.values())
+
+    def version_asked(self, drawn: int | None) -> int:
+        """The version that a request names, where the month has a draw by this one already; None: it has no draw."""
+        return drawn if drawn is not None and drawn in self.stands_for else self.version
 
     @property
     def policy_section(self) -> type[Parameters]:

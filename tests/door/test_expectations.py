@@ -29,6 +29,12 @@ def test_the_cost_and_the_thresholds_are_those_of_the_guarantee() -> None:
     assert public_expectations(SAFELOG, policy).startswith("safelog sound costs ε = 2, δ = 1e-06; ")
 
 
+def test_transitions_are_said_at_the_thresholds_that_their_draw_uses() -> None:
+    assert "6 for transitions (11 for 20 released queries, 20 for 200 released queries)" in public_expectations(
+        SAFELOG, Policy()
+    )
+
+
 def test_rows_of_the_default_pool_that_nobody_typed_are_counted() -> None:
     policy = Policy()
     (pool,) = (each for each in expected_rows(SAFELOG, policy) if each.rows == "queries of the pool")

@@ -23,7 +23,7 @@ ROOT = Path(__file__).resolve().parents[2]
 NAMES = [each.name for each in releasable()]
 
 PINS = {
-    "safelog": (1, "1753ce4221c87788"),
+    "safelog": (2, "7856a4f614e22452"),
     "zealous": (1, "9796f0ef991e85dc"),
 }
 

@@ -86,7 +86,9 @@ MECHANISM = Mechanism(
     name="safelog",
     title="Safelog",
     summary="Queries, clicked pairs and transitions with noisy numbers of users, beside a public pool.",
-    version=1,
+    # 2: the derived threshold of transitions has a floor. Costs and promises are those of 1.
+    version=2,
+    stands_for=frozenset({1}),
     parameters=SafelogParameters,
     variants={
         "sound": Variant(
