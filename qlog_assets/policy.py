@@ -123,6 +123,9 @@ class Policy(Parameters):
     pool: PoolPolicy = PoolPolicy()
     url_list: Path | None = None
     """A public list of urls: clicks are then released for listed urls only, at no cost in δ."""
+    has_urls: bool = True
+    """Whether the log has a column of urls. `false` switches tables of clicks off, which could not hold a row and would
+    cost all the same. A statement about the log's columns, so that no row decides it."""
     public_directories: tuple[Path, ...] = ()
     """Further directories whose files `pool.path` and `url_list` may name, such as `["/srv/lists"]`. Files beside the
     policy file or below its directory need no such entry."""
@@ -149,6 +152,8 @@ class Policy(Parameters):
     def _check_together(self) -> Self:
         if self.last is not None and self.last < self.first:
             raise ValueError(f"last: {self.last} is before first, {self.first}")
+        if self.url_list is not None and not self.has_urls:
+            raise ValueError("url_list: has_urls = false says that the log has no urls: leave one of the two out")
         return self
 
     @classmethod
@@ -208,7 +213,7 @@ class Policy(Parameters):
     def lists(self) -> PublicLists:
         """The public lists that the policy names."""
         beside = () if self._source is None else (self._source.parent,)
-        return PublicLists(self.pool, self.url_list, (*beside, *self.public_directories))
+        return PublicLists(self.pool, self.url_list, (*beside, *self.public_directories), self.has_urls)
 
     @property
     def admission(self) -> Admission:
@@ -222,6 +227,10 @@ class Policy(Parameters):
     def variant(self, mechanism: Mechanism) -> str:
         """The variant of a mechanism that a release under this policy uses."""
         return mechanism.chosen_variant(self.section(mechanism.name))
+
+    def switched_off(self, mechanism: Mechanism) -> tuple[str, ...]:
+        """The parts of a release that the policy switches off because they could not hold a row, and why."""
+        return tuple(mechanism.switched_off(self.section(mechanism.name), self.lists))
 
     def with_run_changes(self, changes: Mapping[str, Any], mechanism: str | None = None) -> Policy:
         """This policy with what a run that may charge says: parameters of a mechanism, and nothing else.

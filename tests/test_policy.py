@@ -7,7 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from qlog_assets.door.expectations import public_expectations
 from qlog_assets.errors import ParameterError, QlogError
+from qlog_assets.mechanisms.expectations import NO_URLS
 from qlog_assets.mechanisms.register import mechanism, simulated
 from qlog_assets.months import Month
 from qlog_assets.policy import Policy, qualify_names
@@ -107,6 +109,31 @@ def test_what_a_release_is_made_with_follows_from_the_section_and_the_lists(load
     assert load('url_list = "urls.txt"\n').parameters(safelog).click_support == "public_list"
     with pytest.raises(ParameterError, match="needs the policy's url_list"):
         load("[safelog]\nclick_support = 'public_list'\n").parameters(safelog)
+
+
+def test_a_log_without_urls_pays_for_no_clicks_and_this_is_said(load) -> None:
+    safelog, zealous = mechanism("safelog"), mechanism("zealous")
+    policy = load("has_urls = false\n")
+    chosen = policy.parameters(safelog)
+    assert chosen.click_scale is None and chosen.selection_delta == chosen.delta
+    assert safelog.guarantee("sound", chosen).proven.epsilon == Fraction(3, 2)
+    assert policy.parameters(zealous).kinds == ("keywords", "queries", "pairs")
+    assert zealous.guarantee("modern", policy.parameters(zealous)).proven.epsilon == 2, "the other kinds share it"
+    for each in (safelog, zealous):
+        assert policy.switched_off(each) == (NO_URLS,) and Policy().switched_off(each) == ()
+        assert public_expectations(each, policy).endswith(NO_URLS)
+        assert Policy().parameters(each) == mechanism(each.name).plain_parameters(Policy().section(each.name))
+    assert load("has_urls = false\n[safelog]\nclick_scale = 'none'\n").switched_off(safelog) == ()
+    assert "clicks are off" in load("[safelog]\ndelta = 0\n").switched_off(safelog)[0]
+
+
+def test_what_contradicts_a_log_without_urls_is_refused(load) -> None:
+    with pytest.raises(QlogError, match="url_list: has_urls = false says that the log has no urls"):
+        load('has_urls = false\nurl_list = "urls.txt"\n')
+    with pytest.raises(ParameterError, match="clicks is the only kind"):
+        load("has_urls = false\n[zealous]\nkinds = ['clicks']\n").parameters(mechanism("zealous"))
+    with pytest.raises(ParameterError, match="has_urls: a release may be asked for other parameters"):
+        Policy().with_run_changes({"has_urls": "false"})
 
 
 def test_what_is_let_in_is_the_policys_months_and_share(load) -> None:

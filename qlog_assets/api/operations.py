@@ -26,6 +26,7 @@ from qlog_assets.pipeline.batches import (
     months_of,
     readable_batches,
     warn_of_rejected,
+    warn_of_urls,
 )
 from qlog_assets.pipeline.landing import Batch, batch_of, land
 from qlog_assets.policy import Policy, qualify_names, read_none
@@ -92,7 +93,7 @@ def ingest_files(
             with Engine.open(warehouse) as engine:
                 answer["rejected"].update(count_reasons(engine, partition))
                 warning = warn_of_rejected(warehouse, engine, partition, policy.admission.max_rejected_share)
-            answer["warnings"] += [warning] if warning else []
+            answer["warnings"] += [each for each in (warning, warn_of_urls(batch, policy.has_urls)) if each]
             answer["months"].update({month: partition.rows(month) for month in months_of(partition)})
     return answer | {key: dict(sorted(answer[key].items())) for key in ("rejected", "months")}
 
@@ -261,13 +262,15 @@ def policy_config(settings: Mapping[str, str], mechanism: str | None) -> dict[st
 
 def explain_guarantee(mechanism: str, variant: str | None, settings: Mapping[str, str]) -> dict[str, Any]:
     """What a mechanism promises, from the policy's parameters where it has some and from its defaults otherwise."""
+    from qlog_assets.door.expectations import known_list_rows
     from qlog_assets.mechanisms import register
     from qlog_assets.settings import Settings
 
     asked = register.mechanism(mechanism)
     policy = Policy.load(Settings.from_environment().policy_file)
     if asked.is_simulated:
-        chosen = policy.with_settings(qualify_names(settings, mechanism)).section(mechanism)
+        policy = policy.with_settings(qualify_names(settings, mechanism))
+        chosen = policy.section(mechanism)
     else:
         # Known by its formula alone: the policy has no section for it.
         changes = {key.removeprefix(f"{mechanism}."): read_none(text) for key, text in settings.items()}
@@ -276,8 +279,16 @@ def explain_guarantee(mechanism: str, variant: str | None, settings: Mapping[str
             raise QlogError(f"{sorted(unknown)[0]}: unknown key of {mechanism}")
         chosen = asked.policy_section().with_changes(**changes)
     variant = variant or asked.chosen_variant(chosen)
+    known: dict[str, int] = {}
+    off: tuple[str, ...] = ()
+    # What the policy's lists and its word on urls decide is decided for a release; a paper has its parameters as set.
+    if asked.is_simulated and asked.variant(variant).reads is None:
+        chosen, off, known = policy.parameters(asked), policy.switched_off(asked), known_list_rows(policy)
     asked.refuse_unusable(variant, chosen)
-    return asked.guarantee(variant, chosen).as_json()
+    return asked.guarantee(variant, chosen).as_json() | {
+        "expected": [each.as_json() for each in asked.expectations(variant, chosen, known)],
+        "switched_off": list(off),
+    }
 
 
 def attack_mechanism(mechanism: str, seed: int | None) -> dict[str, Any]:

@@ -138,6 +138,18 @@ def guarantee_lines(facts: dict[str, Any]) -> None:
     show_table(
         ["part", "claimed", "proven"], [*parts, ["all together", amount(facts["claimed"]), amount(facts["proven"])]]
     )
+    if facts["expected"]:
+        console.print(bold("what a row needs"))
+        show_table(["rows", "users", "", "from noise alone", ""], [threshold_row(each) for each in facts["expected"]])
+    for reason in facts["switched_off"]:
+        console.print(reason)
     console.print(facts["sentence"])
     for gap in facts["gaps"]:
         console.print(f"  gap: {gap}", highlight=False)
+
+
+def threshold_row(expected: dict[str, Any]) -> list[str]:
+    """One kind of rows: the least noisy number of users, whether it is set or derived, and what noise alone makes."""
+    noise, origin = expected["noise_rows"], "" if expected["origin"] == "unknown" else expected["origin"]
+    made = "" if noise is None else "none" if noise == 0 else f"at most about {noise:.2g}"
+    return [expected["rows"], f"{expected['threshold']:,}", origin, made, expected["note"]]

@@ -66,13 +66,26 @@ def ask(
     lookup = Lookup(warehouse, policy, mechanism, month, Book(ledger, policy.dataset))
     inputs, certain = lookup.inputs(history)
     request = request_of(
-        policy.dataset, month, mechanism.name, variant, mechanism.version, chosen.as_released(), inputs
+        policy.dataset,
+        month,
+        mechanism.name,
+        variant,
+        asked_version(ledger, policy.dataset, mechanism, month, again),
+        chosen.as_released(),
+        inputs,
     )
     charge = ledger.answer(request, loss.epsilon, loss.delta, loss.rho, again)
     if charge is None or not certain:
         return None
     refuse_superseded(ledger, charge)
     return charge
+
+
+def asked_version(ledger: Ledger, dataset: str, mechanism: Mechanism, month: Month, again: str | None) -> int:
+    """The mechanism's version that a request names: that of the month's draw, where releases of it are served still."""
+    live = [] if again is not None else ledger.live(dataset, month, mechanism.name)
+    drawn = live[-1].mechanism_version if live and live[-1].state != "reserved" else None
+    return mechanism.version_asked(drawn)
 
 
 def refuse_over_whole_budget(policy: Policy, loss: PrivacyLoss) -> None:

@@ -19,6 +19,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from qlog_assets.door.asking import asked_version
 from qlog_assets.door.drawing import describe_draw, draw_tables, list_rows
 from qlog_assets.door.draws import Draw, discard_draw, load_draw, store_draw
 from qlog_assets.door.inputs import DoorError, collect_inputs, refuse_broken_limits
@@ -181,7 +182,7 @@ class Door:
             month=month,
             mechanism=mechanism.name,
             variant=variant,
-            mechanism_version=mechanism.version,
+            mechanism_version=asked_version(self.ledger, self.policy.dataset, mechanism, month, again),
             parameters=parameters,
             inputs={name: inputs[name].provenance.content_digest for name in digested},
             epsilon=guarantee.proven.epsilon,

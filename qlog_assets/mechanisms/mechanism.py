@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from qlog_assets.attacks.case import Case
 from qlog_assets.errors import ParameterError
+from qlog_assets.mechanisms.expectations import Expectation, expect_thresholds
 from qlog_assets.pipeline.public_material import PUBLIC_LISTS, PublicLists
 from qlog_assets.pipeline.stage import Inputs, Stage
 from qlog_assets.privacy.guarantee import FIRST_WORDS, WORDS, Guarantee
@@ -75,6 +76,9 @@ class Variant:
     refuses: Callable[[Any, Mapping[str, int]], str | None] = lambda parameters, list_rows: None
     """Why a draw with these parameters and public lists of so many rows cannot be had; None where it can. Public
     numbers alone: asked before anything is charged, so that no draw fails half-way for a reason known before."""
+    expects: Callable[[Any, Mapping[str, int]], Sequence[Expectation]] | None = None
+    """What is known in public of a draw with these parameters and public lists of so many rows, those whose size is
+    known. None: what the guarantee's thresholds tell."""
     earlier_words: Callable[[Guarantee, Any, int], Guarantee] | None = None
     """From today's guarantee to what a version of the public words before today's said. None: nothing has changed."""
 
@@ -106,11 +110,17 @@ class Mechanism:
     section: type[Parameters] | None = None
     """The policy's section, where it holds more than the parameters, such as the choice of a variant."""
     resolve: Callable[[Any, PublicLists], Any] = lambda section, lists: section
-    """From the policy's section and public lists to the parameters of a release."""
+    """From the policy's section and public lists to the parameters of a release. Parts that cannot hold a row, by what
+    the policy says, are off in them: nothing is paid for such a part."""
+    switched_off: Callable[[Any, PublicLists], Sequence[str]] = lambda section, lists: ()
+    """The parts that `resolve` switches off, each with the reason, as sentences."""
     at_cost: Callable[[Any, Fraction, Fraction], Any] = lambda section, epsilon, delta: section.with_changes(
         epsilon=epsilon, delta=delta
     )
     """The policy's section with a release that costs at most this ε and δ, its parts in the same proportion."""
+    stands_for: frozenset[int] = frozenset()
+    """Earlier versions whose releases are served as they are: they promise the same at the same price, and only what
+    is done with noisy counts was changed since. A month of any other version is refused, as another request."""
     draw_asset: str = ""
     """The asset that asks the door to draw. Empty: `<name>_selected`."""
     released_prefix: str = ""
@@ -143,6 +153,10 @@ class Mechanism:
     def is_simulated(self) -> bool:
         """Whether any of its variants can be drawn."""
         return any(variant.draw is not None for variant in self.variants.values())
+
+    def version_asked(self, drawn: int | None) -> int:
+        """The version that a request names, where the month has a draw by this one already; None: it has no draw."""
+        return drawn if drawn is not None and drawn in self.stands_for else self.version
 
     @property
     def policy_section(self) -> type[Parameters]:
@@ -212,6 +226,15 @@ class Mechanism:
         reason = self.variant(variant).refuses(parameters, list_rows or {})
         if reason is not None:
             raise ParameterError(f"{self.name} {variant}: {reason}")
+
+    def expectations(
+        self, variant: str, parameters: Parameters, list_rows: Mapping[str, int] | None = None
+    ) -> tuple[Expectation, ...]:
+        """What is known in public of a release before it is drawn; `list_rows` are public lists' sizes."""
+        expects = self.variant(variant).expects
+        if expects is None:
+            return expect_thresholds(self.guarantee(variant, parameters))
+        return tuple(expects(parameters, list_rows or {}))
 
     def printed_parameters(self, variant: str, charged: Mapping[str, Any], words: int = WORDS) -> dict[str, Any]:
         """Of the parameters that were charged for, those that the variant read: what a manifest of these words prints.

@@ -242,6 +242,19 @@ def warn_of_rejected(
     )
 
 
+def warn_of_urls(batch: Batch, has_urls: bool) -> str | None:
+    """What the operator should know where a file's columns and the policy's `has_urls` do not fit. No row is read."""
+    name, has_column = batch.source.path.name, batch.source.column_map.url is not None
+    if has_urls and not has_column:
+        return (
+            f"{name} has no column of urls: where no file of the log has one, write has_urls = false into the policy, "
+            "or releases pay for tables of clicks that cannot hold a row"
+        )
+    if has_column and not has_urls:
+        return f"{name} has a column of urls, and the policy says has_urls = false: none of its clicks are released"
+    return None
+
+
 def _batch_frame(engine: Engine, partition: Partition) -> pandas.DataFrame:
     engine.view("rejected_rows", partition.files(REJECTED))
     rows = batch_counts(partition)

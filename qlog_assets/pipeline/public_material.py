@@ -70,12 +70,14 @@ class PoolPolicy(Parameters):
 
 @dataclass(frozen=True)
 class PublicLists:
-    """Which public lists the policy names, and where their files may lie."""
+    """Which public lists the policy names, where their files may lie, and whether the log has anything to list."""
 
     pool: PoolPolicy = field(default_factory=PoolPolicy)
     url_list: Path | None = None
     directories: tuple[Path, ...] = ()
     """The policy file's own directory and those that it lists. Without any, no file can be named."""
+    has_urls: bool = True
+    """Whether the log has urls, by what the policy says of it and not by any row. Without them no click is released."""
 
     def named_file(self, name: str) -> tuple[str, Path] | None:
         """The policy's key and file of a list, where the list is read from a file that the policy names."""

@@ -24,6 +24,7 @@ DEFAULT_DESCRIPTION = (
     "The 333,213 most frequent words and 249,797 frequent word pairs of the Google Web Trillion Word Corpus "
     "(2006), as selected by Peter Norvig and shipped in the Python package wordsegment"
 )
+DEFAULT_ROWS = 583_010
 DEFAULT_LICENCE = "Apache-2.0 (wordsegment)"
 COCA_NOTICE_LINES = 100
 """COCA's files may begin with a notice: so many lines may come before the first row."""

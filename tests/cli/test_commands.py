@@ -269,6 +269,14 @@ def test_rows_outside_the_policys_months_are_taken_in_once_the_policy_is_wider(h
     assert second["months"] == {MARCH: 9, "2006-06": 1} and second["already_ingested"] == []
 
 
+def test_guarantee_says_in_words_which_thresholds_are_set_or_derived_and_what_is_off(home: Path) -> None:
+    said = qlog(home, "guarantee", "safelog", "--set", "has_urls=false").out
+    rows = [" ".join(line.split()) for line in said.splitlines()]
+    assert "queries of the pool 25 set at most about 1.4 the pool has 583,010" in rows
+    assert "other queries 30 derived none" in rows
+    assert "clicks are off: the policy says that the log has no urls (has_urls = false)" in rows
+
+
 EXCITE = Path(__file__).parents[2] / "shared" / "data" / "excite-small.log"
 
 
@@ -292,11 +300,14 @@ def test_an_excite_log_is_ingested_and_a_release_of_it_may_be_empty(home: Path, 
     assert answer["read"] == expected[0] == answer["accepted"] + sum(answer["rejected"].values())
     assert expected[1] in (None, answer["rejected"])
     assert set(answer["months"]) == {"1997-09"}
+    assert [f"{excite_log.name} has no column of urls" in said for said in answer["warnings"]].count(True) == 1
     # The pool of the test, because the default pool has 250,000 queries and nothing here depends on it.
     (home / "pool.txt").write_text("weather\n", encoding="utf-8")
-    edit_policy(home, pool='kind = "query_list"\npath = "pool.txt"')
+    edit_policy(home, top="has_urls = false", pool='kind = "query_list"\npath = "pool.txt"')
     release = qlog(home, "release", "safelog", "--month", "1997-09", "--json").json
-    assert release["charged"] is True and set(release["rows"]) == {"queries", "clicks", "transitions"}
+    # The table that could not hold a row is neither there nor paid for: by default it takes half a unit of ε.
+    assert release["charged"] is True and set(release["rows"]) == {"queries", "transitions"}
+    assert release["epsilon"] == 1.5
     assert json.loads((Path(release["path"]) / "manifest.json").read_text())["month"] == "1997-09"
 
 
@@ -332,6 +343,19 @@ def test_a_simulation_with_other_parameters_leaves_what_a_release_was_made_from(
     assert qlog(released, "simulate", "safelog", "--month", MARCH, "--set", "queries_per_user=2").success
     assert {path: path.read_text() for path in (released / "private").glob("*/*/current")} == pointers
     assert qlog(released, "audit", "--json").json["ok"] is True
+
+
+@pytest.mark.slow
+def test_a_simulation_draws_the_variant_and_the_tables_that_a_release_would(ingested: Path) -> None:
+    words = ("zealous", "--month", MARCH, "--json")
+    for variant in ("modern", "sound"):
+        edit_policy(ingested, top="has_urls = false", zealous=f'variant = "{variant}"\nitems_per_user = 2')
+        drawn = qlog(ingested, "simulate", *words).json
+        again = ("--again", "another variant") if variant == "sound" else ()
+        release = qlog(ingested, "release", *words, *again).json
+        assert drawn["variant"] == release["variant"] == variant
+        assert set(drawn["rows"]) == set(release["rows"]) == {"keywords", "queries", "pairs"}
+        assert drawn["proven"]["epsilon"] == release["epsilon"]
 
 
 def test_pure_epsilon_releases_pool_queries_and_listed_urls_only(ingested: Path) -> None:

@@ -15,6 +15,7 @@ import pytest
 
 from qlog_assets.errors import ParameterError, QlogError
 from qlog_assets.months import Month
+from qlog_assets.sources.pool_files import DEFAULT_ROWS
 from qlog_assets.sources.pools import PoolSpec, PublicList, ReleasedPool, load_pool, load_url_list
 
 
@@ -107,7 +108,7 @@ def test_the_default_pool_is_built_once_and_found_again(tmp_path: Path) -> None:
     assert {"weather", "new york", "real estate"} <= set(queries)
     assert not any("<" in query for query in queries)
     assert queries == sorted(queries)
-    assert first.rows == 583_010
+    assert first.rows == DEFAULT_ROWS
     assert first.provenance["kind"] == "default" and "wordsegment" in first.provenance["description"]
     assert set(first.provenance["sources"]) == {"unigrams.txt", "bigrams.txt"}
     again = load_pool(PoolSpec(), tmp_path / "cache")

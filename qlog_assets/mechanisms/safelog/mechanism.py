@@ -9,11 +9,13 @@ from functools import partial
 
 from qlog_assets.attacks.case import Case
 from qlog_assets.errors import ParameterError
+from qlog_assets.mechanisms.expectations import NO_URLS
 from qlog_assets.mechanisms.mechanism import Mechanism, Variant, refusal
 from qlog_assets.mechanisms.safelog import guarantee
 from qlog_assets.mechanisms.safelog.account import account
 from qlog_assets.mechanisms.safelog.draw import draw, draw_paper
 from qlog_assets.mechanisms.safelog.earlier_words import sound_in_earlier_words
+from qlog_assets.mechanisms.safelog.expectations import expects
 from qlog_assets.mechanisms.safelog.noise import check_draw
 from qlog_assets.mechanisms.safelog.parameters import SafelogParameters
 from qlog_assets.mechanisms.safelog.stages import STAGES
@@ -22,13 +24,21 @@ from qlog_assets.pipeline.public_material import PublicLists
 
 
 def resolve(chosen: SafelogParameters, lists: PublicLists) -> SafelogParameters:
-    """The policy's parameters with what its url list decides: which clicks may appear, and whether any may."""
+    """The policy's parameters with what it says of urls: which clicks may appear, and whether any may."""
+    if not lists.has_urls:
+        return chosen.with_changes(click_scale=None, click_support="stability")
     if lists.url_list is not None:
         return chosen.with_changes(click_support="public_list")
     if chosen.click_support == "public_list":
         raise ParameterError("click_support: public_list needs the policy's url_list")
     # Without a list and without delta no clicked pair can appear, so nothing may be charged for any.
     return chosen.with_changes(click_scale=None) if chosen.delta == 0 else chosen
+
+
+def switched_off(chosen: SafelogParameters, lists: PublicLists) -> list[str]:
+    if chosen.click_scale is None or resolve(chosen, lists).click_scale is not None:
+        return []
+    return [NO_URLS if not lists.has_urls else "clicks are off: without delta and without a url_list none can appear"]
 
 
 def at_cost(chosen: SafelogParameters, epsilon: Fraction, delta: Fraction) -> SafelogParameters:
@@ -76,10 +86,19 @@ MECHANISM = Mechanism(
     name="safelog",
     title="Safelog",
     summary="Queries, clicked pairs and transitions with noisy numbers of users, beside a public pool.",
-    version=1,
+    # 2: the derived threshold of transitions has a floor. Costs and promises are those of 1.
+    version=2,
+    stands_for=frozenset({1}),
     parameters=SafelogParameters,
     variants={
-        "sound": Variant(guarantee.sound, draw, ignores=ignores, refuses=refuses, earlier_words=sound_in_earlier_words),
+        "sound": Variant(
+            guarantee.sound,
+            draw,
+            ignores=ignores,
+            refuses=refuses,
+            expects=expects,
+            earlier_words=sound_in_earlier_words,
+        ),
         "paper": Variant(guarantee.paper, draw_paper, reads=("cleaned_log", "pool")),
     },
     stages=STAGES,
@@ -88,6 +107,7 @@ MECHANISM = Mechanism(
     attacks=attacks,
     examples=examples,
     resolve=resolve,
+    switched_off=switched_off,
     at_cost=at_cost,
     # Safelog was here first, and its assets have the plain names that people know.
     draw_asset="selected",

@@ -34,6 +34,9 @@ from qlog_assets.privacy.zero_domain import draw_zero_cells
 
 MOST_FAKES = 1_000_000
 """How many untouched cells of clicks or transitions a release may be expected to have."""
+QUERIES_PER_FAKE = 20
+"""Of transitions, at most one for so many released queries may be expected to come from noise alone, unless the policy
+sets their threshold: one fake in all is next to nothing in a table of thousands, and most of a table of two."""
 MOST_POOL_FAKES = 20_000_000
 """The same of queries: their texts must fit the two gigabytes of one Arrow array."""
 
@@ -53,6 +56,16 @@ def few_fakes_threshold(cells: int, scale: Fraction, fakes: int = 1) -> int:
     Post-processing, so a float may compute it: it decides how many fakes there are, never how private the release is.
     """
     return max(1, math.ceil(float(scale) * math.log(max(cells, 2 * fakes) / (2 * fakes))))
+
+
+def mostly_real_threshold(queries: int, scale: Fraction) -> int:
+    """The threshold at which noise alone makes at most one transition for every `QUERIES_PER_FAKE` released queries.
+
+    Each of n(n-1) pairs that nobody made passes T with probability a^T/(1+a), a = e^(-1/b). n(n-1)·a^T/(1+a) <= n/20
+    holds from T = b·ln(20(n-1)/(1+a)) on. It reads the number of released queries, which is public by then, and b.
+    """
+    decay = math.exp(-1 / float(scale))
+    return max(1, math.ceil(float(scale) * math.log(QUERIES_PER_FAKE * (queries - 1) / (1 + decay))))
 
 
 def usable_threshold(wanted: int | None, cells: int, scale: Fraction) -> int:
@@ -149,9 +162,12 @@ def draw_transitions(
 
 def effective_transition_threshold(queries: int, parameters: SafelogParameters) -> int:
     """The threshold that `draw_transitions` uses when so many queries were released."""
-    if parameters.transition_scale is None:
+    scale, wanted = parameters.transition_scale, parameters.transition_threshold
+    if scale is None:
         return 1
-    return usable_threshold(parameters.transition_threshold, queries * (queries - 1), parameters.transition_scale)
+    if wanted is None and queries > 1:
+        wanted = max(few_fakes_threshold(queries * (queries - 1), scale), mostly_real_threshold(queries, scale))
+    return usable_threshold(wanted, queries * (queries - 1), scale)
 
 
 def check_draw(pool: int, parameters: SafelogParameters) -> None:

@@ -46,7 +46,8 @@ class SafelogParameters(Parameters):
     """Which clicked pairs may appear: those that enough users share, which takes a share of delta, or those with a url
     of a public list, which takes none. The policy's `url_list` decides it."""
     transition_threshold: int | None = Field(None, ge=1, le=10**9)
-    """The least noisy count of a released transition. None: b_t·ln(n(n-1)/2), about one expected fake pair."""
+    """The least noisy count of a released transition. None: b_t·ln(n(n-1)/2) for n released queries, about one expected
+    fake pair, and at least b_t·ln(20(n-1)/(1+e^(-1/b_t))), at most one for every 20 released queries."""
     delta: Probability = Field(Fraction(1, 10**6), validate_default=True)
     """Total δ. 0 is the paper's headline: only pool queries and listed urls can appear."""
     delta_share_clicks: Share = Field(Fraction(1, 2), validate_default=True)

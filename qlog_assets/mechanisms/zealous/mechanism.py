@@ -6,14 +6,32 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 
 from qlog_assets.attacks.case import Case
+from qlog_assets.errors import ParameterError
+from qlog_assets.mechanisms.expectations import NO_URLS
 from qlog_assets.mechanisms.mechanism import Mechanism, Variant, refusal
 from qlog_assets.mechanisms.zealous import guarantee, noise
 from qlog_assets.mechanisms.zealous.account import account
 from qlog_assets.mechanisms.zealous.draw import draw, draw_paper
 from qlog_assets.mechanisms.zealous.earlier_words import modern_in_earlier_words, sound_in_earlier_words
+from qlog_assets.mechanisms.zealous.expectations import expects_modern, expects_sound
 from qlog_assets.mechanisms.zealous.parameters import ZealousParameters, ZealousPolicy
 from qlog_assets.mechanisms.zealous.stages import STAGES
 from qlog_assets.mechanisms.zealous.tables import TABLES
+from qlog_assets.pipeline.public_material import PublicLists
+
+
+def resolve(chosen: ZealousPolicy, lists: PublicLists) -> ZealousPolicy:
+    """The policy's parameters without the kind that a log without urls has no item of: the others share ε and δ."""
+    if lists.has_urls or "clicks" not in chosen.kinds:
+        return chosen
+    others = tuple(kind for kind in chosen.kinds if kind != "clicks")
+    if not others:
+        raise ParameterError("kinds: has_urls = false says that the log has no urls, and clicks is the only kind")
+    return chosen.with_changes(kinds=others)
+
+
+def switched_off(chosen: ZealousPolicy, lists: PublicLists) -> list[str]:
+    return [] if lists.has_urls or "clicks" not in chosen.kinds else [NO_URLS]
 
 
 def sound_ignores(chosen: ZealousParameters) -> set[str]:
@@ -61,6 +79,7 @@ MECHANISM = Mechanism(
             draw,
             ignores=sound_ignores,
             refuses=sound_refuses,
+            expects=expects_sound,
             earlier_words=sound_in_earlier_words,
         ),
         "modern": Variant(
@@ -68,6 +87,7 @@ MECHANISM = Mechanism(
             draw,
             ignores=modern_ignores,
             refuses=modern_refuses,
+            expects=expects_modern,
             earlier_words=modern_in_earlier_words,
         ),
         "paper": Variant(guarantee.paper, draw_paper),
@@ -76,6 +96,8 @@ MECHANISM = Mechanism(
     tables=TABLES,
     account=account,
     section=ZealousPolicy,
+    resolve=resolve,
+    switched_off=switched_off,
     attacks=attacks,
     examples=examples,
 )

@@ -14,7 +14,7 @@ import numpy as np
 
 from qlog_assets.mechanisms.zealous.guarantee import modern_budget
 from qlog_assets.mechanisms.zealous.parameters import ZealousParameters
-from qlog_assets.privacy.gaussian import Method, plan_counts, plan_weighted
+from qlog_assets.privacy.gaussian import Method, SelectionPlan, plan_counts, plan_weighted
 from qlog_assets.privacy.histogram import Released, stability_histogram, stability_threshold
 from qlog_assets.privacy.limits import count_users, first_distinct
 from qlog_assets.privacy.randomness import RandomSource, SeededRandom
@@ -62,19 +62,23 @@ def draw_rows(
     source: RandomSource, user_ids: np.ndarray, item_ids: np.ndarray, parameters: ZealousParameters
 ) -> KindDraw:
     """One kind from rows of (user, item): the weighted methods choose a set first and count it with what is left."""
-    method: Method = "sips" if parameters.method == "sips" else "weighted_gaussian"
-    part = Fraction(1, len(parameters.kinds))
-    plan = plan_weighted(
-        method,
-        parameters.items_per_user,
-        modern_budget(parameters),
-        part,
-        parameters.set_share,
-        parameters.counted_items_per_user,
-    )
+    plan = plan_rows(parameters)
     items, users = draw_weighted(source, Contributions.of(user_ids, item_ids), plan)
     assert users is not None  # set_share is below 1
     return KindDraw(items, users, 1)
+
+
+def plan_rows(parameters: ZealousParameters) -> SelectionPlan:
+    """The noise and thresholds of one kind that is drawn from rows."""
+    method: Method = "sips" if parameters.method == "sips" else "weighted_gaussian"
+    return plan_weighted(
+        method,
+        parameters.items_per_user,
+        modern_budget(parameters),
+        Fraction(1, len(parameters.kinds)),
+        parameters.set_share,
+        parameters.counted_items_per_user,
+    )
 
 
 def check_draw(variant: str, parameters: ZealousParameters) -> None:

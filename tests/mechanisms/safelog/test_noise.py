@@ -16,6 +16,7 @@ from qlog_assets.mechanisms.safelog.parameters import SafelogParameters
 from qlog_assets.policy import Policy
 from qlog_assets.privacy.randomness import SeededRandom
 from qlog_assets.privacy.zero_domain import decode_pairs, encode_pairs
+from qlog_assets.report.account import survival
 
 NOBODY = np.empty(0, dtype=np.int64)
 
@@ -40,6 +41,36 @@ def test_transitions_at_a_threshold_of_one_are_drawn_and_not_refused_after_the_q
     drawn = safelog.draw_transitions(SeededRandom(1), NOBODY, NOBODY, 30_000, chosen)
     assert 0 < len(drawn.cells) < 2 * safelog.MOST_FAKES
     assert drawn.cell_users.min() >= safelog.effective_transition_threshold(30_000, chosen)
+
+
+@given(queries=st.integers(2, 10**5), scale=st.fractions(Fraction(1, 10), 100))
+def test_derived_transitions_are_never_mostly_noise(queries: int, scale: Fraction) -> None:
+    """At most one noise row for every twenty released queries, by the exact law, and about one in all."""
+    chosen = SafelogParameters(transition_scale=scale)
+    threshold = safelog.effective_transition_threshold(queries, chosen)
+    expected = queries * (queries - 1) * survival(float(scale), threshold)
+    assert expected <= min(queries / safelog.QUERIES_PER_FAKE, 2) * (1 + 1e-9)
+    if threshold > 1 and queries <= safelog.QUERIES_PER_FAKE:
+        looser = queries * (queries - 1) * survival(float(scale), threshold - 1)
+        assert looser > queries / safelog.QUERIES_PER_FAKE, "no higher than it must be"
+
+
+def test_three_released_queries_without_transitions_show_a_fake_in_few_draws_only() -> None:
+    """It fell to 3 at the default scale, and to 1 at a scale of 1/2: noise made most of such tables.
+
+    Of 2,000 draws at most 2,000 · 6 · P[X >= 7] = 226 rows are expected; 300 is five standard deviations above, so a
+    false alarm is rarer than one in a million.
+    """
+    chosen = SafelogParameters()
+    assert safelog.effective_transition_threshold(3, chosen) == 7
+    assert safelog.effective_transition_threshold(3, SafelogParameters(transition_scale="0.5")) == 2
+    source = SeededRandom(3)
+    drawn = sum(len(safelog.draw_transitions(source, NOBODY, NOBODY, 3, chosen).cells) for _ in range(2000))
+    assert drawn < 300
+
+
+def test_a_threshold_that_the_policy_sets_has_no_floor_but_that_of_the_disk() -> None:
+    assert safelog.effective_transition_threshold(3, SafelogParameters(transition_threshold=1)) == 1
 
 
 def test_a_public_url_list_leaves_all_of_delta_to_the_queries(tmp_path: object) -> None:
