@@ -19,6 +19,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from qlog_assets.door.choices import reserve_or_offer
 from qlog_assets.door.drawing import describe_draw, draw_tables, list_rows
 from qlog_assets.door.draws import Draw, discard_draw, load_draw, store_draw
 from qlog_assets.door.inputs import DoorError, collect_inputs, refuse_broken_limits
@@ -174,7 +175,10 @@ class Door:
         assert guarantee.proven is not None
         # What the mechanism reads is decided by the limited stage and public lists alone: counts follow from them.
         digested = [mechanism.limited_stage.name, *(name for name in mechanism.public_inputs if name in inputs)]
-        charge, charged = self.ledger.reserve(
+        charge, charged = reserve_or_offer(
+            self.ledger,
+            self.policy,
+            mechanism,
             dataset=self.policy.dataset,
             month=month,
             mechanism=mechanism.name,
