@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from qlog_assets.cli.arguments import name_argument, open_account, open_ledger, opened, parse_month
-from qlog_assets.cli.output import Json, console, progress, show, show_table, stderr_line
+from qlog_assets.cli.output import Json, console, progress_bar, show, show_table, stderr_line
 
 UNFINISHED = 3
 """The exit code of an audit that could not look at everything and found nothing in the rest."""
@@ -33,9 +33,9 @@ def register(app: typer.Typer) -> None:
         from qlog_assets.verify.witness import audit_witness
 
         warehouse, policy = opened()
-        with progress(as_json) as tell:
+        with progress_bar(as_json) as (tell, bar):
             lists = policy.lists if deep else None
-            report = audit_warehouse(warehouse, policy.dataset, releases or [], deep=lists, tell=tell)
+            report = audit_warehouse(warehouse, policy.dataset, releases or [], deep=lists, tell=tell, bar=bar)
             audit_witness(warehouse, policy, report, asked=witness)
         show(report.as_json(), as_json, audit_lines)
         if report.failures:
