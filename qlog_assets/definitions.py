@@ -10,6 +10,7 @@ from qlog_assets.orchestration.budget_assets import budget_assets
 from qlog_assets.orchestration.jobs import (
     audit_job,
     budget_job,
+    budget_schedule,
     events_logger,
     ingest_job,
     landing_sensor,
@@ -22,6 +23,7 @@ from qlog_assets.orchestration.log_assets import log_assets
 from qlog_assets.orchestration.mechanism_assets import mechanism_assets
 from qlog_assets.orchestration.public_assets import public_assets
 from qlog_assets.orchestration.resources import WarehouseResource, month_partitions, policy_resource
+from qlog_assets.orchestration.skip_job import skip_job
 from qlog_assets.orchestration.study_assets import study_asset
 from qlog_assets.orchestration.withdraw_job import withdraw_release_job
 from qlog_assets.policy import Policy
@@ -40,6 +42,7 @@ definitions = [
     *audit_assets(),
     *budget_assets(),
 ]
+budget = budget_job()
 releases = [(mechanism, release_job(mechanism)) for mechanism in mechanisms.releasable()]
 
 defs = dg.Definitions(
@@ -48,13 +51,14 @@ defs = dg.Definitions(
     jobs=[
         ingest_job(),
         audit_job(),
-        budget_job(),
+        budget,
+        skip_job(months),
         withdraw_release_job(),
         *(job for _, job in releases),
         *(simulation_job(mechanism) for mechanism in mechanisms.simulated()),
         *(study_job(study) for study in studies.studies()),
     ],
-    schedules=[monthly_schedule(mechanism, job) for mechanism, job in releases],
+    schedules=[*(monthly_schedule(mechanism, job) for mechanism, job in releases), budget_schedule(budget)],
     sensors=[landing_sensor()],
     resources={"policy": policy_resource(), "warehouse": WarehouseResource()},
     loggers={"console": dg.colored_console_logger, "events": events_logger},

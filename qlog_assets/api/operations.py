@@ -291,9 +291,9 @@ def explain_guarantee(mechanism: str, variant: str | None, settings: Mapping[str
     }
 
 
-def attack_mechanism(mechanism: str, seed: int | None) -> dict[str, Any]:
+def attack_mechanism(mechanism: str, seed: int | None, bar: Bar) -> dict[str, Any]:
     """The attacks on a mechanism as a table."""
     from qlog_assets.mechanisms.register import run_attacks
 
-    results = run_attacks(mechanism, seed)
+    results = run_attacks(mechanism, seed, bar)
     return {"audits": [result.row() for result in results], "ok": all(result.as_expected for result in results)}

@@ -1,4 +1,4 @@
-"""The commands of auditors and data keepers: audit, withdraw, forget. Parsing and printing only."""
+"""The commands of auditors and data keepers: audit, withdraw, skip, forget. Parsing and printing only."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from typing import Annotated, Any
 
 import typer
 
-from qlog_assets.cli.arguments import open_account, open_ledger, opened, parse_month
-from qlog_assets.cli.output import Json, console, progress, show, show_table, stderr_line
+from qlog_assets.cli.arguments import name_argument, open_account, open_ledger, opened, parse_month
+from qlog_assets.cli.output import Json, console, progress_bar, show, show_table, stderr_line
 
 UNFINISHED = 3
 """The exit code of an audit that could not look at everything and found nothing in the rest."""
@@ -33,9 +33,9 @@ def register(app: typer.Typer) -> None:
         from qlog_assets.verify.witness import audit_witness
 
         warehouse, policy = opened()
-        with progress(as_json) as tell:
+        with progress_bar(as_json) as (tell, bar):
             lists = policy.lists if deep else None
-            report = audit_warehouse(warehouse, policy.dataset, releases or [], deep=lists, tell=tell)
+            report = audit_warehouse(warehouse, policy.dataset, releases or [], deep=lists, tell=tell, bar=bar)
             audit_witness(warehouse, policy, report, asked=witness)
         show(report.as_json(), as_json, audit_lines)
         if report.failures:
@@ -59,6 +59,24 @@ def register(app: typer.Typer) -> None:
         charge = Door(warehouse, policy, ledger).withdraw(release_id, reason)
         facts = {"release_id": charge.release_id, "state": charge.state}
         show(facts, as_json, lambda _: console.print(f"{charge.release_id} is withdrawn; its charge stays"))
+
+    @app.command()
+    def skip(
+        month: Annotated[list[str], typer.Option("--month", help="YYYY-MM; repeat for several months")],
+        reason: Annotated[str, typer.Option(help="Why the month is left out; it is recorded")],
+        mechanism: Annotated[
+            str, name_argument("stages.py", more="; without a name, every one that has not released the month")
+        ] = "",
+        as_json: Json = False,
+    ) -> None:
+        """Record that a month has no release on purpose. Schedules leave it alone; it can be released by hand later."""
+        from qlog_assets.door.undecided import skip_months
+
+        _, policy, ledger = open_account()
+        skips = skip_months(ledger, policy, mechanism or None, [parse_month(each) for each in month], reason)
+        rows = [[each.month, each.mechanism, each.reason, each.who] for each in skips]
+        facts = {"skips": [{"month": a, "mechanism": b, "reason": c, "who": d} for a, b, c, d in rows]}
+        show(facts, as_json, lambda _: show_table(["month", "skipped by", "reason", "who"], rows))
 
     @app.command()
     def forget(

@@ -8,16 +8,33 @@ from __future__ import annotations
 
 import gc
 import sys
-from typing import NoReturn
+from typing import Annotated, NoReturn
 
 import typer
 
 from qlog_assets.cli.endings import end, run_command
+from qlog_assets.cli.examples import add_examples
+from qlog_assets.version import VERSION
 
 app = typer.Typer(
     pretty_exceptions_enable=False,
     help="Monthly differentially private releases of a search query log.",
 )
+
+
+def show_version(wanted: bool) -> None:
+    if wanted:
+        print(f"qlog {VERSION}")
+        raise typer.Exit
+
+
+@app.callback()
+def about(
+    version: Annotated[
+        bool, typer.Option("--version", help="Show the version and exit", is_eager=True, callback=show_version)
+    ] = False,
+) -> None:
+    """What can be said before any command."""
 
 
 def register_commands() -> None:
@@ -31,6 +48,7 @@ def register_commands() -> None:
     accounts.register(app)
     studies.register(app)
     server.register(app)
+    add_examples(app)
 
 
 register_commands()

@@ -28,10 +28,10 @@ Months = Annotated[
 ]
 
 
-def name_argument(having: str, *further: str) -> Any:
+def name_argument(having: str, *further: str, more: str = "") -> Any:
     """A mechanism by name: listed in the help and completed by the shell, from the folders there are."""
     names = (*folder_names(having), *further)
-    return typer.Argument(help=f"{', '.join(names[:-1])} or {names[-1]}", autocompletion=lambda: list(names))
+    return typer.Argument(help=f"{', '.join(names[:-1])} or {names[-1]}{more}", autocompletion=lambda: list(names))
 
 
 Released = Annotated[str, name_argument("stages.py")]

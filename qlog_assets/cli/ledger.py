@@ -13,6 +13,7 @@ from qlog_assets.cli.output import Json, bold, console, show, show_table
 from qlog_assets.errors import QlogError
 
 if TYPE_CHECKING:
+    from qlog_assets.door.undecided import Undecided
     from qlog_assets.ledger import Dataset
 
 SHOWN_WINDOWS = 5
@@ -22,16 +23,21 @@ ledger_app = typer.Typer(invoke_without_command=True, help="What was spent, what
 
 @ledger_app.callback()
 def show_ledger(context: typer.Context, as_json: Json = False) -> None:
-    """The account of the data set: one line per release, then what is left."""
+    """The account of the data set: one line per release, what is left, which months nobody decided, every event."""
     if context.invoked_subcommand is not None:
         return
+    from datetime import UTC, datetime
+
     from qlog_assets.door.due import next_months
+    from qlog_assets.door.undecided import find_undecided
+    from qlog_assets.ledger.telling import told_events
     from qlog_assets.privacy.bounds import double_at_least
     from qlog_assets.privacy.guarantee import printed
     from qlog_assets.report.spending import spending_by_month, spending_by_window
 
     _, policy, ledger = open_account()
     balance, months = ledger.balance(policy.dataset), spending_by_month(ledger, policy.dataset)
+    undecided = find_undecided(policy, ledger, datetime.now(UTC))
     facts = {
         "dataset": policy.dataset,
         "unit": unit_facts(ledger.dataset(policy.dataset)),
@@ -55,12 +61,20 @@ def show_ledger(context: typer.Context, as_json: Json = False) -> None:
                 "delta": printed(charge.delta),
                 "at": charge.at,
                 "who": charge.who,
+                "run_id": charge.run_id,
                 "reason": charge.reason,
+                "closing_reason": charge.closing_reason,
             }
             for charge in ledger.charges(policy.dataset)
         ],
+        "skips": [
+            {"month": skip.month, "mechanism": skip.mechanism, "reason": skip.reason, "at": skip.at, "who": skip.who}
+            for skip in ledger.skips(policy.dataset)
+        ],
+        "undecided": {each.mechanism: each.as_json() for each in undecided},
+        "events": told_events(ledger.events(), policy.dataset),
     }
-    show(facts, as_json, ledger_lines)
+    show(facts, as_json, lambda shown: ledger_lines(shown, undecided))
 
 
 def amount(value: Any, rounded: Callable[[Fraction], float] | None = None) -> dict[str, float]:
@@ -72,7 +86,8 @@ def amount(value: Any, rounded: Callable[[Fraction], float] | None = None) -> di
     return numbers | ({} if rho is None else {"rho": rounded(rho)})
 
 
-def ledger_lines(facts: dict[str, Any]) -> None:
+def ledger_lines(facts: dict[str, Any], undecided: list[Undecided]) -> None:
+    from qlog_assets.door.undecided import REMEDY
     from qlog_assets.ledger.windows import window_words
     from qlog_assets.privacy.bounds import at_least, at_most
 
@@ -104,6 +119,17 @@ def ledger_lines(facts: dict[str, Any]) -> None:
         show_table(["window", "ε", "δ"], dearest)
         for name, month in facts["next_month"].items():
             console.print(f"next month that fits {name}: {month or 'none at its cost'}")
+    for each in undecided:
+        console.print(f"undecided  {each.sentence}")
+    if undecided:
+        console.print(REMEDY)
+    show_table(
+        ["when", "event", "reason", "who", "run"],
+        [
+            [each["at"], each["what"], each["reason"] or "", each["who"][:36], (each["run_id"] or "")[:8]]
+            for each in facts["events"]
+        ],
+    )
 
 
 def unit_facts(dataset: Dataset) -> dict[str, Any]:

@@ -19,7 +19,7 @@ from qlog_assets.cli.arguments import (
     parse_month,
     parsed,
 )
-from qlog_assets.cli.output import Json, bold, console, progress, show, show_table
+from qlog_assets.cli.output import Json, bold, console, progress, progress_bar, show, show_table
 
 
 def register(app: typer.Typer) -> None:
@@ -87,13 +87,28 @@ def register(app: typer.Typer) -> None:
         """Attack mechanisms on neighbouring logs and compare what is measured with what they claim."""
         from qlog_assets.api.operations import attack_mechanism
 
-        with progress(as_json) as tell:
-            tell(f"attacking {mechanism}")
-            facts = attack_mechanism(mechanism, seed)
-        columns = ["audit", "variant", "claim", "measured", "verdict", "expected"]
-        show(facts, as_json, lambda shown: show_table(columns, shown["audits"]))
+        with progress_bar(as_json) as (_, bar):
+            facts = attack_mechanism(mechanism, seed, bar)
+        show(facts, as_json, attack_lines)
         if not facts["ok"]:
             raise typer.Exit(1)
+
+
+ATTACK_LEGEND = (
+    "claim: what the variant promises for two logs that differ in one user: ε and δ, or how far that user may move the "
+    "counts (L1, L2, L∞)",
+    "measured: what the attack shows of it: at least this ε or δ, false with chance at most one in a million; or the "
+    "largest move that it found",
+    "verdict: fail if what was measured is above the claim: the promise is broken. pass: this attack did not break it",
+    "expected: what is released must pass; a paper's version with a known gap must fail, or the attack is too weak",
+)
+
+
+def attack_lines(facts: dict[str, Any]) -> None:
+    show_table(["audit", "variant", "claim", "measured", "verdict", "expected"], facts["audits"])
+    for line in ATTACK_LEGEND:
+        console.print(line)
+    console.print("every verdict is as expected" if facts["ok"] else "FINDING: a verdict is not as expected")
 
 
 def release_table(answers: list[dict[str, Any]]) -> None:

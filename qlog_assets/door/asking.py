@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from qlog_assets.door.choices import offering_choices
 from qlog_assets.door.preconditions import refuse_superseded
 from qlog_assets.door.release_limits import refuse_beyond_limits, refuse_changed_policy
 from qlog_assets.ledger import Book, Budget, BudgetError, Charge, Ledger
@@ -74,7 +75,8 @@ def ask(
         chosen.as_released(),
         inputs,
     )
-    charge = ledger.answer(request, loss.epsilon, loss.delta, loss.rho, again)
+    with offering_choices(ledger, policy, mechanism, month):
+        charge = ledger.answer(request, loss.epsilon, loss.delta, loss.rho, again)
     if charge is None or not certain:
         return None
     refuse_superseded(ledger, charge)

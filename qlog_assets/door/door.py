@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from qlog_assets.door.asking import asked_version
+from qlog_assets.door.choices import offering_choices
 from qlog_assets.door.drawing import describe_draw, draw_tables, list_rows
 from qlog_assets.door.draws import Draw, discard_draw, load_draw, store_draw
 from qlog_assets.door.inputs import DoorError, collect_inputs, refuse_broken_limits
@@ -177,19 +178,20 @@ class Door:
         assert guarantee.proven is not None
         # What the mechanism reads is decided by the limited stage and public lists alone: counts follow from them.
         digested = [mechanism.limited_stage.name, *(name for name in mechanism.public_inputs if name in inputs)]
-        charge, charged = self.ledger.reserve(
-            dataset=self.policy.dataset,
-            month=month,
-            mechanism=mechanism.name,
-            variant=variant,
-            mechanism_version=asked_version(self.ledger, self.policy.dataset, mechanism, month, again),
-            parameters=parameters,
-            inputs={name: inputs[name].provenance.content_digest for name in digested},
-            epsilon=guarantee.proven.epsilon,
-            delta=guarantee.proven.delta,
-            rho=guarantee.proven.rho,
-            again=again,
-        )
+        with offering_choices(self.ledger, self.policy, mechanism, month):
+            charge, charged = self.ledger.reserve(
+                dataset=self.policy.dataset,
+                month=month,
+                mechanism=mechanism.name,
+                variant=variant,
+                mechanism_version=asked_version(self.ledger, self.policy.dataset, mechanism, month, again),
+                parameters=parameters,
+                inputs={name: inputs[name].provenance.content_digest for name in digested},
+                epsilon=guarantee.proven.epsilon,
+                delta=guarantee.proven.delta,
+                rho=guarantee.proven.rho,
+                again=again,
+            )
         refuse_superseded(self.ledger, charge)
         return charge, charged
 

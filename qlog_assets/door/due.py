@@ -31,7 +31,7 @@ class Due:
 def find_due_month(
     warehouse: Warehouse, policy: Policy, ledger: Ledger | None, mechanism: Mechanism, now: datetime
 ) -> Due:
-    """The newest complete month that is neither released nor withdrawn and that the budget admits."""
+    """The newest complete month that is neither released nor withdrawn nor skipped and that the budget admits."""
     newest = Month.numbered(Month.containing(now).number - 1)
     if policy.last is not None:
         newest = min(newest, policy.last)
@@ -40,9 +40,15 @@ def find_due_month(
     charges = [] if ledger is None else [each for each in ledger.charges(policy.dataset) if each.counted]
     earliest = max(policy.first, min((Month(charge.month) for charge in charges), default=newest))
     decided = {charge.month for charge in charges if charge.mechanism == mechanism.name}
+    skips = [] if ledger is None else ledger.skips(policy.dataset)
+    skipped = {skip.month for skip in skips if skip.mechanism == mechanism.name} - decided
+    decided |= skipped
     undecided = [month for month in reversed(months_between(earliest, newest)) if month not in decided]
     if not undecided:
-        return Due(None, f"every month from {earliest} to {newest} has a {mechanism.name} release or had one")
+        or_skipped = f" or was skipped ({', '.join(sorted(skipped))})" if skipped else ""
+        return Due(
+            None, f"every month from {earliest} to {newest} has a {mechanism.name} release or had one{or_skipped}"
+        )
     ingested = {name for batch in readable_batches(warehouse) for name in months_of(batch)}
     open_months = [month for month in undecided if month in ingested]
     if not open_months:

@@ -13,6 +13,7 @@ from qlog_assets.ledger.rules import (
     UnknownReleaseError,
     WithdrawnError,
 )
+from qlog_assets.ledger.skips import Skip
 from qlog_assets.ledger.store import DamagedLedgerError, LedgerError, MissingLedgerError
 from qlog_assets.ledger.witness import Witness, WitnessError
 
@@ -33,6 +34,7 @@ __all__ = [
     "Made",
     "MissingLedgerError",
     "SaltedHead",
+    "Skip",
     "UnknownReleaseError",
     "WithdrawnError",
     "Witness",

@@ -14,6 +14,7 @@ from qlog_assets.ledger.chain import Event, SaltedHead, broken_links, heads_miss
 from qlog_assets.ledger.guards import missing_guards
 from qlog_assets.ledger.records import Charge, Dataset, Made, Request
 from qlog_assets.ledger.rules import answer, as_reason, charge_of, dataset_of, first_fitting
+from qlog_assets.ledger.skips import Skip, unreleased
 from qlog_assets.ledger.state import State, apply_event, fold
 from qlog_assets.ledger.store import LedgerError, Store
 from qlog_assets.ledger.windows import Span
@@ -62,6 +63,15 @@ class History:
     def charges(self, dataset: str | None = None) -> list[Charge]:
         """All charges in the order they were reserved, given-back ones included."""
         return [charge for charge in self._state().charges.values() if dataset in (None, charge.dataset)]
+
+    def skips(self, dataset: str) -> list[Skip]:
+        """The months that were left out on purpose, by month and mechanism; the newest reason of each."""
+        found = [skip for skip in self._state().skips.values() if skip.dataset == dataset]
+        return sorted(found, key=lambda skip: (skip.month, skip.mechanism))
+
+    def refuse_needless_skip(self, dataset: str, month: str, mechanisms: Iterable[str]) -> None:
+        """Refuse to skip a month of which each of these mechanisms has or had a release."""
+        unreleased(self._state(), dataset, Month(month), mechanisms)
 
     def charge(self, release: str) -> Charge:
         """The charge of a release id or of a fingerprint."""

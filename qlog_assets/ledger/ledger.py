@@ -35,6 +35,7 @@ from qlog_assets.ledger.rules import (
     request_of,
     unit_change,
 )
+from qlog_assets.ledger.skips import SKIPPED, Skip, skips_to_record
 from qlog_assets.ledger.state import State, fold
 from qlog_assets.ledger.store import Author, LedgerError, MissingLedgerError, Store, Writer
 from qlog_assets.ledger.windows import LONGEST_WINDOW, Span, window_words
@@ -43,7 +44,8 @@ from qlog_assets.months import Month
 from qlog_assets.processes import user_name
 
 OWN_KINDS = (
-    "created", "dataset", "budget", "unit", MADE, "witnessed", "unwitnessed", "lost", "recovered", *NEXT_STATES,
+    "created", "dataset", "budget", "unit", MADE, "witnessed", "unwitnessed", "lost", "recovered", SKIPPED,
+    *NEXT_STATES,
 )  # fmt: skip
 """Events that change the state. Anything else that is recorded is a note: kept, chained, and without effect."""
 
@@ -251,6 +253,16 @@ class Ledger(History):
     def withdraw(self, release: str, reason: str) -> Charge:
         """Take a drawn or published release back. Its charge stays: what was seen cannot be unseen."""
         return self._close(release, "withdrawn", reason)
+
+    def skip(self, dataset: str, month: str, mechanisms: Sequence[str], reason: str) -> list[Skip]:
+        """Say that a month is left out on purpose, by these mechanisms. It can still be released by hand."""
+        reason, skipped = as_reason(reason), Month(month)
+        with self._transaction() as (state, append):
+            dataset_of(state, dataset)
+            for facts in skips_to_record(state, dataset, skipped, mechanisms, reason):
+                append(SKIPPED, dataset, facts)
+            keys = [(dataset, str(skipped), name) for name in mechanisms]
+            return [state.skips[key] for key in keys if key in state.skips]
 
     def record(self, kind: str, dataset: str, facts: Mapping[str, Any]) -> Event:
         """Keep a note in the history, such as `forgotten` with the months whose raw data was deleted."""

@@ -17,6 +17,7 @@ from qlog_assets.ledger.chain import Event, broken_links
 from qlog_assets.ledger.ledger import check_history
 from qlog_assets.ledger.records import Charge
 from qlog_assets.ledger.rules import as_reason
+from qlog_assets.ledger.skips import SKIPPED
 from qlog_assets.ledger.state import State, fold
 from qlog_assets.ledger.store import Author, LedgerError, Store, Writer
 from qlog_assets.ledger.witness import Comparison, Witness, WitnessError, compare, is_known
@@ -121,6 +122,9 @@ def _charge_as_lost(writer: Writer, state: State, remembered: State, found: Comp
         own = state.charges.get(charge.release_id)
         if charge.state == "withdrawn" and own is not None and own.state in ("drawn", "published"):
             append("withdrawn", own.dataset, {"release_id": own.release_id, "reason": charge.closing_reason})
+    for key, skip in remembered.skips.items():
+        if key not in state.skips and not any(c.request.key == key and c.counted for c in state.charges.values()):
+            append(SKIPPED, skip.dataset, skip.as_facts())
     if state.witnessed:
         append("unwitnessed", "", {"reason": f"its witness has another history after event {found.shared}: {reason}"})
     if len(writer.events) > before:

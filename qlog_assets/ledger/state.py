@@ -14,6 +14,7 @@ from typing import Any
 from qlog_assets.ledger.budget import Amount, Budget
 from qlog_assets.ledger.chain import MADE, Event
 from qlog_assets.ledger.records import NEXT_STATES, Charge, Dataset, Made, Request
+from qlog_assets.ledger.skips import SKIPPED, Skip
 from qlog_assets.ledger.windows import LONGEST_WINDOW, Rule, RuleSums, Span, is_stronger, most_of
 from qlog_assets.months import Month
 
@@ -37,6 +38,8 @@ class State:
         """Whether a witness has copies of the events: then it must not vanish without a word."""
         self.made: dict[tuple[str, str, str, str], Made] = {}
         """The newest entry of each partition, by data set, asset, month and shape."""
+        self.skips: dict[tuple[str, str, str], Skip] = {}
+        """The newest skip of each month, by data set, month and mechanism."""
 
     def most(self, dataset: str, span: Span | None = None) -> Amount:
         """What the budget has to hold: the largest sums in any window, or in any that holds a month of the span.
@@ -87,6 +90,8 @@ class State:
             for key, made in self.made.items():
                 if key[0] == event.dataset:
                     self.made[key] = replace(made, forgotten=made.forgotten | {*facts.get("months", [])})
+        elif event.kind == SKIPPED:
+            self._apply_skip(Skip.of(event, facts))
         elif event.kind == "created" and event.seq != 1:
             raise ContradictionError("a ledger is created once, by its first event")
 
@@ -124,6 +129,14 @@ class State:
             raise ContradictionError(f"the unit was changed from {since} on, and {last} was charged by then")
         if not facts.get("recovered") and not known.budget.holds(self.most(event.dataset)):
             raise ContradictionError("the unit was changed to one that what was spent does not fit")
+
+    def _apply_skip(self, skip: Skip) -> None:
+        if skip.dataset not in self.datasets:
+            raise ContradictionError(f"there is no data set {skip.dataset}")
+        self.skips[skip.key] = skip
+        released = [c for c in self.charges.values() if c.request.key == skip.key and c.counted]
+        if released:
+            raise ContradictionError(f"{skip.month} was skipped although {released[-1].release_id} was charged by then")
 
     def _add_up(self, dataset: str) -> None:
         """Add up by the rules that a data set has now."""

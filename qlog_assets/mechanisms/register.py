@@ -7,7 +7,7 @@ so that a command that only lists names stays quick.
 from __future__ import annotations
 
 import importlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
@@ -75,14 +75,20 @@ def cases(name: str = "all") -> dict[str, Case]:
     return {case.name: case for target, found in known.items() if name in (target, "all") for case in found}
 
 
-def run_attacks(name: str = "all", seed: int | None = None) -> list[AuditResult]:
+def run_attacks(
+    name: str = "all", seed: int | None = None, bar: Callable[[int, int, str], None] = lambda done, of, step: None
+) -> list[AuditResult]:
     """Every attack on a mechanism (`all`: on every one), in the order of the table in the specification, 1.8.
 
     Without a seed the noise comes from the operating system, as in a release; a sound variant then fails by chance with
-    probability at most one in a million per case.
+    probability at most one in a million per case. `bar` hears how many cases are done, of how many, and the next one.
     """
     source: RandomSource = SecureRandom() if seed is None else SeededRandom(seed)
-    return [case.run(source) for case in cases(name).values()]
+    chosen, results = cases(name), []
+    for number, (words, case) in enumerate(chosen.items()):
+        bar(number, len(chosen), words)
+        results.append(case.run(source))
+    return results
 
 
 @contextmanager

@@ -1,28 +1,36 @@
-"""The asset `privacy_budget`: what was spent over the months, what is left, and which month fits next."""
+"""The asset `privacy_budget`: what was spent over the months, what is left, and which month fits next; and its check.
+
+The check `no_month_lost` says which months nobody decided.
+"""
 
 # No `from __future__ import annotations`: Dagster reads the annotations of asset functions as they are.
 
 import base64
 import time
+from datetime import UTC, datetime
 from typing import Any
 
 import dagster as dg
 
 from qlog_assets.door.due import next_months
+from qlog_assets.door.undecided import REMEDY, find_undecided
 from qlog_assets.ledger import Ledger
 from qlog_assets.ledger.budget import readable, readable_left
+from qlog_assets.ledger.telling import told_events
 from qlog_assets.ledger.windows import window_words
 from qlog_assets.mechanisms.register import releasable
+from qlog_assets.orchestration.jobs import schedule_name
 from qlog_assets.orchestration.metadata import OWNERS, seconds_since
 from qlog_assets.orchestration.resources import PolicyResource, WarehouseResource
 from qlog_assets.policy import Policy
 from qlog_assets.privacy.bounds import at_least, at_most
+from qlog_assets.report.markdown import table
 from qlog_assets.report.spending import spending_by_month, spending_by_window, spending_picture
 from qlog_assets.storage.digests import digest_of
 
 
-def budget_assets() -> list[dg.AssetsDefinition]:
-    """The asset; it belongs to no month: an account is looked at whole."""
+def budget_assets() -> list[dg.AssetsDefinition | dg.AssetChecksDefinition]:
+    """The asset and its check; they belong to no month: an account is looked at whole."""
 
     @dg.asset(
         group_name="audit",
@@ -47,7 +55,33 @@ def budget_assets() -> list[dg.AssetsDefinition]:
             data_version=dg.DataVersion(digest_of([charge.seq for charge in ledger.charges(chosen.dataset)])[:20]),
         )
 
-    return [privacy_budget]
+    @dg.asset_check(
+        asset=privacy_budget,
+        description="No month is lost: every complete month of a mechanism that was released before, or whose schedule "
+        "is on, has a release, a withdrawal or a recorded skip. A month counts from 30 hours after its end.",
+    )
+    def no_month_lost(
+        context: dg.AssetCheckExecutionContext, warehouse: WarehouseResource, policy: PolicyResource
+    ) -> dg.AssetCheckResult:
+        scheduled = scheduled_mechanisms(context.instance)
+        undecided = find_undecided(policy.chosen(), warehouse.read_ledger(), datetime.now(UTC), scheduled)
+        return dg.AssetCheckResult(
+            passed=not undecided,
+            description=". ".join([*(each.sentence for each in undecided), REMEDY])
+            if undecided
+            else "every complete month is decided",
+            metadata={each.mechanism: dg.MetadataValue.json(each.as_json()) for each in undecided},
+        )
+
+    return [privacy_budget, no_month_lost]
+
+
+def scheduled_mechanisms(instance: dg.DagsterInstance) -> set[str]:
+    """The mechanisms whose monthly schedule somebody switched on."""
+    if instance.schedule_storage is None:  # an instance in memory keeps no schedules
+        return set()
+    on = {state.instigator_name for state in instance.all_instigator_state() if state.status.value == "RUNNING"}
+    return {each.name for each in releasable() if schedule_name(each) in on}
 
 
 def account_facts(ledger: Ledger, policy: Policy) -> dict[str, Any]:
@@ -71,7 +105,22 @@ def account_facts(ledger: Ledger, policy: Policy) -> dict[str, Any]:
         facts["months"] = dg.MetadataValue.md(month_table(rows))
     if windows := spending_by_window(ledger, policy.dataset):
         facts["windows"] = dg.MetadataValue.json(windows)
+    facts["events"] = dg.MetadataValue.md(event_table(told_events(ledger.events(), policy.dataset)))
     return facts
+
+
+def event_table(events: list[dict[str, Any]]) -> str:
+    """Every event as a Markdown table, the newest first."""
+    rows = [
+        [event["at"], event["what"], event["reason"] or "", event["who"], (event["run_id"] or "")[:8]]
+        for event in reversed(events)
+    ]
+    return table(["when", "event", "reason", "who", "run"], [[as_plain_text(cell) for cell in row] for row in rows])
+
+
+def as_plain_text(text: str) -> str:
+    """Somebody's words in a Markdown page: neither a link nor a picture nor a tag, whatever they typed."""
+    return "".join(f"\\{sign}" if sign in "\\`*[]<>!" else sign for sign in text)
 
 
 def month_table(rows: list[dict[str, Any]]) -> str:

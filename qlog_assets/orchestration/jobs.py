@@ -66,11 +66,16 @@ def study_job(study: Study) -> AssetJob:
     )
 
 
+def schedule_name(mechanism: Mechanism) -> str:
+    """What the schedule of a mechanism's releases is called."""
+    return f"{mechanism.name}_monthly"
+
+
 def monthly_schedule(mechanism: Mechanism, job: AssetJob) -> dg.ScheduleDefinition:
     """On the second of each month, at night, the month that ended: late files of the first day are in by then."""
 
     @dg.schedule(
-        name=f"{mechanism.name}_monthly",
+        name=schedule_name(mechanism),
         job=job,
         cron_schedule="0 3 2 * *",
         default_status=dg.DefaultScheduleStatus.STOPPED,
@@ -101,6 +106,18 @@ def budget_job() -> AssetJob:
         "budget",
         selection=dg.AssetSelection.assets("privacy_budget"),
         description="Shows what was spent over the months and what is left; reads the ledger and charges nothing.",
+    )
+
+
+def budget_schedule(job: AssetJob) -> dg.ScheduleDefinition:
+    """Every morning, switched on from the start: it reads and charges nothing, and a lost month shows on the day."""
+    return dg.ScheduleDefinition(
+        name="budget_daily",
+        job=job,
+        cron_schedule="0 7 * * *",
+        default_status=dg.DefaultScheduleStatus.RUNNING,
+        description="Every morning: shows the account, and checks that no complete month was lost, that is left "
+        "without a release, a withdrawal or a recorded skip. It charges nothing.",
     )
 
 

@@ -8,7 +8,7 @@ be, such as a file that this user may not read. For each release it says what wa
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -115,6 +115,7 @@ def audit_warehouse(
     *,
     deep: PublicLists | None = None,
     tell: Tell = lambda step: None,
+    bar: Callable[[int, int, str], None] = lambda done, of, step: None,
 ) -> AuditReport:
     """Verify the named releases, or all of them; the ledger's history and the public zone are verified in any case.
 
@@ -153,8 +154,8 @@ def audit_warehouse(
             report.findings += find_around(warehouse, ledger, own)
         again = None if deep is None else Recomputation(warehouse, workplace, deep, tell)
         audit = ReleaseAudit(warehouse, ledger, history, Lineage(warehouse, ledger, workplace.engine, again))
-        for charge in chosen:
-            tell(f"auditing {charge.release_id}")
+        for number, charge in enumerate(chosen):
+            bar(number, len(chosen), f"auditing {charge.release_id}")
             with finishing(report, charge.release_id):
                 report.releases.append(audit.verdict(charge))
         report.failures += [history.trouble] if history.trouble else []

@@ -12,6 +12,7 @@ from support.door import charges, warehouse_at
 from support.instances import MONTHS, Prepared, copy_warehouse, edit_policy
 from support.server import RUN_SECONDS, Server
 
+from qlog_assets.ledger import Ledger
 from qlog_assets.mechanisms.register import releasable, simulated
 from qlog_assets.pipeline.batches import batches
 from qlog_assets.studies.register import studies
@@ -86,7 +87,7 @@ def launch(server: Server, page: Page, job: str) -> tuple[str, str]:
 def test_every_job_is_launched_by_a_test_below(server: Server) -> None:
     (found,) = server.ask(JOBS)["repositoriesOrError"]["nodes"]
     ours = {job["name"] for job in found["jobs"] if not job["name"].startswith("__")}
-    assert ours == {*MONTHLY, *UNPARTITIONED, *WITH_CONFIG, "ingest"}
+    assert ours == {*MONTHLY, *UNPARTITIONED, *WITH_CONFIG, "ingest", "skip_month"}
 
 
 @pytest.mark.parametrize("job", MONTHLY)
@@ -106,6 +107,20 @@ def test_a_batch_is_picked_and_ingested(server: Server, page: Page, home: Path) 
     pick(page, batch.provenance.month)
     status, said = launch(server, page, "ingest")
     assert status == "SUCCESS", said
+
+
+def test_a_month_is_skipped_for_a_reason_that_is_typed(server: Server, page: Page, home: Path) -> None:
+    """The only job that cannot be launched as it opens: an auditor reads the reason."""
+    page.goto(f"{server.address}/locations/qlog_assets.definitions/jobs/skip_month/playground")
+    page.locator(".CodeMirror").first.wait_for(timeout=SLOW_MACHINE)
+    assert written(page) == "{}"
+    write(page, "ops: {skip: {config: {reason: nothing was logged, mechanism: zealous}}}")
+    pick(page, "2006-05")
+    status, said = launch(server, page, "skip_month")
+    assert status == "SUCCESS", said
+    (skip,) = Ledger.read(warehouse_at(home).ledger_url).skips("small")
+    assert (skip.month, skip.mechanism, skip.reason) == ("2006-05", "zealous", "nothing was logged")
+    assert skip.run_id
 
 
 @pytest.mark.parametrize("job", UNPARTITIONED)

@@ -64,6 +64,24 @@ def test_the_month_that_ended_is_asked_for_until_it_is_decided(ingested: Path, t
     assert month_of(tick("2006-06-02")) == APRIL
 
 
+def test_a_month_that_was_skipped_is_decided_and_the_one_before_it_is_asked_for(
+    ingested: Path, ticking: Callable[[Path], Tick]
+) -> None:
+    tick = ticking(ingested)
+    assert month_of(tick("2006-05-02")) == APRIL
+    words = ("skip", "safelog", "--month", APRIL, "--reason", "half of its log is missing")
+    (skip,) = qlog(ingested, *words, "--json").json["skips"]
+    assert (skip["month"], skip["mechanism"], skip["reason"]) == (APRIL, "safelog", "half of its log is missing")
+    build_chain(ingested, MARCH)
+    door_at(ingested).draw("safelog", MARCH)
+    assert tick("2006-05-02") == (
+        "every month from 2006-03 to 2006-04 has a safelog release or had one or was skipped (2006-04)"
+    )
+    build_chain(ingested, APRIL)
+    assert door_at(ingested).draw("safelog", APRIL).charged, "by hand it is still released"
+    assert "needs no skip" in qlog(ingested, *words).refusal
+
+
 def test_a_month_that_nobody_ingested_and_days_outside_the_policy_are_skipped_with_the_reason(
     ingested: Path, ticking: Callable[[Path], Tick]
 ) -> None:

@@ -1,0 +1,63 @@
+"""An example or two for every command, shown at the end of its help. A test asks the parser whether it takes them."""
+
+from __future__ import annotations
+
+import typer
+from typer.models import CommandInfo
+
+EXAMPLES: dict[str, tuple[str, ...]] = {
+    "demo": ("qlog demo --rows 100000",),
+    "synth": ("qlog synth 100000 --first 2006-03 --last 2006-05",),
+    "ingest": (
+        "qlog ingest searches-2006-03.txt --format aol",
+        "qlog ingest searches.parquet --format table --columns columns.toml",
+    ),
+    "release": (
+        "qlog release safelog --month 2006-03",
+        "qlog release safelog --month 2006-03 --again 'a late file came in'",
+        "qlog release zealous --month 2006-03 --month 2006-04 --set epsilon=1 --json",
+    ),
+    "simulate": ("qlog simulate safelog --month 2006-03 --variant paper --seed 7",),
+    "guarantee": ("qlog guarantee safelog --set queries_per_user=10",),
+    "audit-mechanism": ("qlog audit-mechanism safelog", "qlog audit-mechanism all --seed 1 --json"),
+    "ledger": ("qlog ledger", "qlog ledger --json"),
+    "ledger set-unit": ("qlog ledger set-unit --window-months 12 --reason 'monthly releases for years'",),
+    "ledger set-budget": ("qlog ledger set-budget --epsilon 12 --delta 1e-5 --reason 'agreed with the board'",),
+    "ledger abandon": ("qlog ledger abandon safelog-2006-03-1f2e3d4c5b6a --reason 'its run was killed'",),
+    "ledger recover": ("qlog ledger recover --reason 'restored the backup of Monday'",),
+    "ledger witness": ("qlog ledger witness", "qlog ledger witness --reset 'its disk is gone'"),
+    "audit": ("qlog audit", "qlog audit safelog-2006-03-1f2e3d4c5b6a --deep"),
+    "withdraw": ("qlog withdraw safelog-2006-03-1f2e3d4c5b6a --reason 'made from the wrong file'",),
+    "skip": (
+        "qlog skip safelog --month 2006-04 --reason 'half of the log is missing'",
+        "qlog skip --month 2006-04 --month 2006-05 --reason 'nothing was logged'",
+    ),
+    "forget": ("qlog forget --before 2006-03 --landing",),
+    "study": ("qlog study", "qlog study zealous --month 2006-03 --seed 7"),
+    "plan": ("qlog plan zealous --rows 1000000", "qlog plan budget --rows 1000000"),
+    "ui": ("qlog ui", "qlog ui --port 3001 --passwords /etc/qlog/passwords"),
+    "ui-password": ("qlog ui-password ada --passwords /etc/qlog/passwords",),
+    "bench": ("qlog bench --rows 100000 --no-peers",),
+}
+"""By the command's words. What is in quotes is a person's own."""
+
+
+def add_examples(app: typer.Typer, path: str = "") -> None:
+    """Put the examples into the help of each command below an app."""
+    for command in app.registered_commands:
+        command.epilog = epilog(f"{path}{command_name(command)}")
+    for group in app.registered_groups:
+        if group.typer_instance is not None and group.name:
+            group.epilog = epilog(f"{path}{group.name}")
+            add_examples(group.typer_instance, f"{path}{group.name} ")
+
+
+def command_name(command: CommandInfo) -> str:
+    """What a command is called on the command line."""
+    return command.name or getattr(command.callback, "__name__", "").replace("_", "-")
+
+
+def epilog(words: str) -> str | None:
+    """The end of a command's help; None where nobody wrote an example."""
+    # The help joins single lines into one: a paragraph each.
+    return "\n\n".join(["Examples:", *EXAMPLES[words]]) if words in EXAMPLES else None
