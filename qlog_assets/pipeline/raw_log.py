@@ -9,7 +9,7 @@ from qlog_assets.checks.suites import CheckResult, run_suite
 from qlog_assets.errors import QlogError
 from qlog_assets.ledger.book import Book
 from qlog_assets.months import Month
-from qlog_assets.pipeline.batches import batches_holding
+from qlog_assets.pipeline.batches import batches_holding, in_use
 from qlog_assets.pipeline.entered import write_entered
 from qlog_assets.sources.user_ids import canonical_user_sql, is_plain_sql, reason_against_sql
 from qlog_assets.storage.engine import Engine
@@ -23,14 +23,16 @@ RAW_LOG_VERSION = "1"
 def assemble_raw_log(
     warehouse: Warehouse, month: Month, run_id: str | None = None, book: Book | None = None
 ) -> tuple[Partition, bool]:
-    """raw_log of a month: the accepted rows of every batch that has any. Files are linked, not written again.
+    """raw_log of a month: the accepted rows of every batch in use that has any. Files are linked, not written again.
 
     However many rows of a batch were rejected: which rows of the others are used may not hang on one user's bad row. A
     batch that is not what the ledger says was read is an error; one that the ledger does not know was read by an
     earlier version, and its landing file may be gone.
     """
     contents: dict[str, Partition] = {}
-    for batch in batches_holding(warehouse, month):
+    holding = batches_holding(warehouse, month)
+    used = holding if book is None else in_use(holding, book.withdrawals())
+    for batch in used:
         if book is not None and book.contradicts(batch):
             raise QlogError(
                 f"{batch.provenance.asset} {batch.provenance.month} is not what the ledger says was read: it was "
@@ -39,6 +41,10 @@ def assemble_raw_log(
         # A copy of a file under another name holds the same searches, not further ones.
         contents.setdefault(batch.provenance.upstream["landing"], batch)
     parts = list(contents.values())
+    if not parts and holding:
+        raise QlogError(
+            f"every file with rows of {month} was withdrawn: ingest another one (qlog ingest list shows them)"
+        )
     if not parts:
         raise QlogError(f"no rows of {month} were ingested: run qlog ingest with a file that holds that month")
     provenance = describe(
@@ -61,6 +67,18 @@ def assemble_raw_log(
         return {"log": TableFacts(sum(part.rows(month) for part in parts), files)}
 
     return write_entered(warehouse, provenance, write, book)
+
+
+def renew_raw_log(warehouse: Warehouse, month: Month, run_id: str | None, book: Book) -> Partition | None:
+    """raw_log of a month after a batch was withdrawn; None where no batch in use has rows of it any more.
+
+    Then nothing is current: what was made before stays, for audits, and nobody makes anything new of it.
+    """
+    if in_use(batches_holding(warehouse, month), book.withdrawals()):
+        return assemble_raw_log(warehouse, month, run_id, book)[0]
+    with warehouse.writing("raw_log", month):
+        (warehouse.private / "raw_log" / month / "current").unlink(missing_ok=True)
+    return None
 
 
 def inspect_raw_log(engine: Engine, partition: Partition) -> CheckResult:
