@@ -6,6 +6,7 @@ import dagster as dg
 
 from qlog_assets.mechanisms import register as mechanisms
 from qlog_assets.orchestration.audit_assets import audit_assets
+from qlog_assets.orchestration.batch_pages import withdrawal_job
 from qlog_assets.orchestration.budget_assets import budget_assets
 from qlog_assets.orchestration.jobs import (
     audit_job,
@@ -50,6 +51,7 @@ defs = dg.Definitions(
     asset_checks=[part for part in definitions if isinstance(part, dg.AssetChecksDefinition)],
     jobs=[
         ingest_job(),
+        withdrawal_job(),
         audit_job(),
         budget,
         skip_job(months),

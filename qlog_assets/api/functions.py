@@ -43,6 +43,12 @@ class Ingested:
     already_ingested: list[str]
     warnings: list[str]
     """Files of which more rows were rejected than the policy expects; their other rows are used all the same."""
+    batches: list[str]
+    """The keys of what was read now: what `qlog ingest withdraw` takes."""
+    left_out: dict[str, int]
+    """Good rows of forgotten months, which were not kept."""
+    notes: list[str]
+    """What the rows do to months that were released or forgotten before."""
 
 
 @dataclass(frozen=True)
@@ -77,11 +83,31 @@ class Simulation:
     """What must be said of a month that has no release yet."""
 
 
-def ingest(paths: Paths, format: str, columns: str | PathLike[str] | None = None) -> Ingested:
-    """Read log files once each and write all their months."""
+def ingest(
+    paths: Paths,
+    format: str,
+    columns: str | PathLike[str] | None = None,
+    *,
+    again_because: str | None = None,
+    bring_back_forgotten: bool = False,
+) -> Ingested:
+    """Read log files once each and write all their months.
+
+    `again_because` is why files that were withdrawn are used again. Rows of forgotten months are counted and left out,
+    unless they are to be brought back.
+    """
     warehouse, policy = _open()
-    mapped = None if columns is None else Path(columns)
-    return Ingested(**ingest_files(warehouse, policy, [Path(path) for path in paths], format, mapped, ignore))
+    facts = ingest_files(
+        warehouse,
+        policy,
+        [Path(path) for path in paths],
+        format,
+        None if columns is None else Path(columns),
+        ignore,
+        again_because=again_because,
+        bring_back=bring_back_forgotten,
+    )
+    return Ingested(**facts)
 
 
 def release(

@@ -22,13 +22,17 @@ from qlog_assets.pipeline.batches import (
     batch_counts,
     count_reasons,
     discarding_unread,
+    identity_of,
     is_ingested,
+    left_out,
     months_of,
     readable_batches,
     warn_of_rejected,
     warn_of_urls,
 )
+from qlog_assets.pipeline.decided_months import COMMANDS, describe_late_rows, describe_left_out
 from qlog_assets.pipeline.landing import Batch, batch_of, land
+from qlog_assets.pipeline.withdrawal import refuse_withdrawn
 from qlog_assets.policy import Policy, qualify_names, read_none
 from qlog_assets.privacy.bounds import double_at_least
 from qlog_assets.privacy.guarantee import printed
@@ -57,9 +61,21 @@ def write_synthetic_log(warehouse: Warehouse, rows: int, seed: int, first: Month
 
 
 def ingest_files(
-    warehouse: Warehouse, policy: Policy, paths: Sequence[Path], format: str, columns: Path | None, tell: Tell
+    warehouse: Warehouse,
+    policy: Policy,
+    paths: Sequence[Path],
+    format: str,
+    columns: Path | None,
+    tell: Tell,
+    *,
+    again_because: str | None = None,
+    bring_back: bool = False,
 ) -> dict[str, Any]:
-    """Ingest files one after the other; what was ingested before is named and adds nothing."""
+    """Ingest files one after the other; what was ingested before is named and adds nothing.
+
+    `again_because` is the reason for using files again that were withdrawn. With `bring_back`, rows of forgotten months
+    are kept; without it they are counted and left out.
+    """
     from qlog_assets.door.ledgers import open_ledger
     from qlog_assets.orchestration.resources import BATCHES
 
@@ -73,18 +89,29 @@ def ingest_files(
         "rejected": Counter(),
         "months": Counter(),
         "already_ingested": [],
+        "batches": [],
+        "left_out": Counter(),
+        "notes": [],
         "warnings": [],
     }
     brought: list[Path] = []
     landed = land(warehouse, paths, format, columns, brought)
     reading = closing(batches_ahead(warehouse, landed, format))
     with discarding_unread(warehouse, brought, format), checking_beside(), reading as batches:
+        withdrawals = book.withdrawals()
+        if withdrawals and again_because is None:
+            # All of them before any is read: what is refused leaves nothing half done.
+            for path in landed:
+                refuse_withdrawn(book, batch_of(path, format), "say why with --again-because")
         for path, batch in zip(landed, batches, strict=True):
-            if is_ingested(warehouse, known, batch, policy.admission):
+            is_withdrawn = identity_of(batch) in withdrawals
+            if not is_withdrawn and is_ingested(warehouse, known, batch, policy.admission, bring_back):
                 answer["already_ingested"].append(path.name)
                 continue
             tell(f"reading {path.name}")
-            run(warehouse, JobRun("ingest", batch.key, {}, new_in=BATCHES.name), tell)
+            said = {"again_because": again_because} if is_withdrawn else {}
+            config = {"ops": {LANDING_BATCH: {"config": said | {"bring_back_forgotten": bring_back}}}}
+            run(warehouse, JobRun("ingest", batch.key, config, new_in=BATCHES.name), tell)
             partition = warehouse.current(LANDING_BATCH, batch.key)
             known.append(partition)
             facts = batch_counts(partition)
@@ -95,7 +122,11 @@ def ingest_files(
                 warning = warn_of_rejected(warehouse, engine, partition, policy.admission.max_rejected_share)
             answer["warnings"] += [each for each in (warning, warn_of_urls(batch, policy.has_urls)) if each]
             answer["months"].update({month: partition.rows(month) for month in months_of(partition)})
-    return answer | {key: dict(sorted(answer[key].items())) for key in ("rejected", "months")}
+            answer["batches"].append(batch.key)
+            answer["left_out"].update(left_out(partition))
+            answer["notes"] += describe_late_rows(warehouse, book, partition, COMMANDS)
+            answer["notes"] += describe_left_out(warehouse, partition, COMMANDS)
+    return answer | {key: dict(sorted(answer[key].items())) for key in ("rejected", "months", "left_out")}
 
 
 def batches_ahead(warehouse: Warehouse, landed: Sequence[Path], format: str) -> Generator[Batch]:

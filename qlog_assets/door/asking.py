@@ -16,7 +16,7 @@ from qlog_assets.ledger.budget import Amount, cost
 from qlog_assets.ledger.rules import in_words, request_of
 from qlog_assets.mechanisms.mechanism import Mechanism
 from qlog_assets.months import Month
-from qlog_assets.pipeline.batches import batches_holding
+from qlog_assets.pipeline.batches import batches_holding, in_use
 from qlog_assets.pipeline.cleaned_log import CLEANED_LOG
 from qlog_assets.pipeline.public_material import (
     PUBLIC_LISTS,
@@ -56,16 +56,16 @@ def ask(
     assert loss is not None  # a policy's section can only choose among variants that may be published
     known = ledger is not None and any(dataset.name == policy.dataset for dataset in ledger.datasets())
     history = _history(ledger, policy, mechanism, month) if ledger is not None and known else []
+    book = None if ledger is None else Book(ledger, policy.dataset)
     if again is not None or not any(charge.live for charge in history):
         refuse_beyond_limits(policy, mechanism, guarantee)
         refuse_unfit_files(warehouse, policy.lists, mechanism.public_inputs)
         if _reads_log(mechanism):
-            parts_of_month(warehouse, month)  # which says so where there are none
-    if ledger is None or not known:
+            parts_of_month(warehouse, month, book)  # which says so where there are none
+    if ledger is None or book is None or not known:
         refuse_over_whole_budget(policy, loss)
         return None
-    lookup = Lookup(warehouse, policy, mechanism, month, Book(ledger, policy.dataset))
-    inputs, certain = lookup.inputs(history)
+    inputs, certain = Lookup(warehouse, policy, mechanism, month, book).inputs(history)
     request = request_of(
         policy.dataset,
         month,
@@ -133,8 +133,11 @@ class Lookup:
         newest = next(reversed(history), None)
         if newest is None:
             return {}, False
-        if _reads_log(self.mechanism) and not batches_holding(self.warehouse, self.month):
+        holding = batches_holding(self.warehouse, self.month) if _reads_log(self.mechanism) else []
+        if _reads_log(self.mechanism) and not holding:
             return dict(newest.request.inputs), True
+        if holding and not in_use(holding, self.book.withdrawals()):
+            return {FILES: CHANGED}, True
         lists = {name: loaded for name in self.mechanism.public_inputs if (loaded := self._load(name)) is not None}
         digests = {name: digest_of({PUBLIC_LISTS[name]: loaded.content_digest}) for name, loaded in lists.items()}
         shapes = {name: describe_public_list(name, loaded).shape for name, loaded in lists.items()}

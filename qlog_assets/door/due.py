@@ -10,11 +10,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
-from qlog_assets.ledger import Ledger
+from qlog_assets.ledger import Book, Ledger
 from qlog_assets.mechanisms.mechanism import Mechanism
 from qlog_assets.mechanisms.register import releasable
 from qlog_assets.months import Month, months_between
-from qlog_assets.pipeline.batches import months_of, readable_batches
+from qlog_assets.pipeline.batches import in_use, months_of, readable_batches
 from qlog_assets.policy import Policy
 from qlog_assets.privacy.guarantee import PrivacyLoss
 from qlog_assets.storage.warehouse import Warehouse
@@ -49,7 +49,8 @@ def find_due_month(
         return Due(
             None, f"every month from {earliest} to {newest} has a {mechanism.name} release or had one{or_skipped}"
         )
-    ingested = {name for batch in readable_batches(warehouse) for name in months_of(batch)}
+    withdrawals = {} if ledger is None else Book(ledger, policy.dataset).withdrawals()
+    ingested = {name for batch in in_use(readable_batches(warehouse), withdrawals) for name in months_of(batch)}
     open_months = [month for month in undecided if month in ingested]
     if not open_months:
         return Due(None, f"no rows of {undecided[0]} were ingested yet")

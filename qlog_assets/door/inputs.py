@@ -16,6 +16,7 @@ from qlog_assets.mechanisms.mechanism import Mechanism
 from qlog_assets.months import Month
 from qlog_assets.pipeline.batches import EARLIER_NAME, LANDING_BATCH
 from qlog_assets.pipeline.entered import refuse_unentered
+from qlog_assets.pipeline.withdrawal import withdrawn_sources
 from qlog_assets.storage.engine import Engine
 from qlog_assets.storage.partition import Partition, WarehouseError
 from qlog_assets.storage.warehouse import Warehouse
@@ -39,6 +40,7 @@ def collect_inputs(
         for partition in inputs.values():
             partition.verify()
             refuse_stale(warehouse, partition, month)
+            refuse_withdrawn_rows(warehouse, partition, book)
         inputs |= public_inputs(warehouse, inputs)
         refuse_unentered(book, inputs.values())
     except WarehouseError as error:
@@ -70,6 +72,16 @@ def refuse_stale(warehouse: Warehouse, partition: Partition, month: str) -> None
                 f"materialize {made.asset} again"
             )
         refuse_stale(warehouse, above, key)
+
+
+def refuse_withdrawn_rows(warehouse: Warehouse, partition: Partition, book: Book) -> None:
+    """Raise if a batch that an input was made from was withdrawn since."""
+    for record in withdrawn_sources(warehouse, partition, book):
+        made = partition.provenance
+        raise WarehouseError(
+            f"{made.asset} {made.month} holds rows of the batch {record.batch}, which {record.words}: materialize "
+            "raw_log and what follows it again"
+        )
 
 
 def refuse_mixed(

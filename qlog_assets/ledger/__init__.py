@@ -5,7 +5,7 @@ from qlog_assets.ledger.budget import Amount, Budget
 from qlog_assets.ledger.chain import Event, SaltedHead
 from qlog_assets.ledger.history import Balance
 from qlog_assets.ledger.ledger import Ledger
-from qlog_assets.ledger.records import Charge, Dataset, Made
+from qlog_assets.ledger.records import BatchWithdrawal, Charge, Dataset, Made
 from qlog_assets.ledger.rules import (
     BudgetError,
     DrawConflictError,
@@ -20,6 +20,7 @@ from qlog_assets.ledger.witness import Witness, WitnessError
 __all__ = [
     "Amount",
     "Balance",
+    "BatchWithdrawal",
     "Book",
     "Budget",
     "BudgetError",

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 
 from qlog_assets.ledger.ledger import Ledger
-from qlog_assets.ledger.records import Made
+from qlog_assets.ledger.records import BatchWithdrawal, Made
 from qlog_assets.storage.digests import line_digest
 from qlog_assets.storage.partition import Partition, Provenance
 
@@ -34,6 +34,10 @@ class Book:
     def knows(self, partition: Partition) -> bool:
         """Whether a partition is there as the ledger says it was written."""
         return find_trouble(partition, self.entries()) is None
+
+    def withdrawals(self) -> dict[tuple[str, str], BatchWithdrawal]:
+        """The batches that are withdrawn, by the content of their landing file and how it was read."""
+        return {each.identity: each for each in self.ledger.batch_withdrawals(self.dataset) if each.in_force}
 
     def contradicts(self, partition: Partition) -> bool:
         """Whether the ledger says that something else was written. It says nothing of what an earlier version made.

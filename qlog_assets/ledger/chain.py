@@ -19,6 +19,10 @@ FIRST_PREVIOUS = "0" * 64
 MADE = "made"
 """The kind of an event that says what a private table holds. How many there are is private: one row of a user can make
 the raw log of one more month."""
+BATCH_WITHDRAWN, BATCH_RESTORED = "batch_withdrawn", "batch_restored"
+"""The kinds of events that take a landing batch out of use and back into it. Private, too: an operator may have decided
+by rows that were rejected."""
+UNCOUNTED = (MADE, BATCH_WITHDRAWN, BATCH_RESTORED)
 
 
 @dataclass(frozen=True)
@@ -75,9 +79,9 @@ def broken_links(events: Sequence[Event]) -> list[str]:
 class SaltedHead:
     """A commitment to the history up to an event, fit for a public manifest: it can be checked only with the ledger.
 
-    `seq` is public, so it counts the events without those of private tables; the hash under it follows from all of
-    them. That hash cannot be guessed from public facts, because the chain starts from the ledger's random secret; the
-    salt keeps two manifests of one head from being linked.
+    `seq` is public, so it counts the events without those of private tables and batches; the hash under it follows
+    from all of them. That hash cannot be guessed from public facts, because the chain starts from the ledger's random
+    secret; the salt keeps two manifests of one head from being linked.
     """
 
     seq: int
@@ -105,7 +109,7 @@ class SaltedHead:
 
 def publicly_counted(events: Sequence[Event]) -> list[Event]:
     """The events that a public number counts. A history of an earlier version is counted as it was."""
-    return [event for event in events if event.kind != MADE]
+    return [event for event in events if event.kind not in UNCOUNTED]
 
 
 def heads_missing(heads: Iterable[SaltedHead], events: Sequence[Event]) -> list[SaltedHead]:

@@ -12,7 +12,7 @@ from typing import Any
 from qlog_assets.ledger.budget import Amount, Budget, Number, cost
 from qlog_assets.ledger.chain import Event, SaltedHead, broken_links, heads_missing, publicly_counted
 from qlog_assets.ledger.guards import missing_guards
-from qlog_assets.ledger.records import Charge, Dataset, Made, Request
+from qlog_assets.ledger.records import BatchWithdrawal, Charge, Dataset, Made, Request
 from qlog_assets.ledger.rules import answer, as_reason, charge_of, dataset_of, first_fitting
 from qlog_assets.ledger.skips import Skip, unreleased
 from qlog_assets.ledger.state import State, apply_event, fold
@@ -53,6 +53,10 @@ class History:
     def made(self, dataset: str) -> dict[tuple[str, str, str], Made]:
         """What was written of a data set's private tables, by asset, month and shape: the newest entry of each."""
         return {key[1:]: made for key, made in self._state().made.items() if key[0] == dataset}
+
+    def batch_withdrawals(self, dataset: str) -> list[BatchWithdrawal]:
+        """The landing batches that were taken out of use, oldest first; those that were taken back, too."""
+        return self._state().batch_withdrawals.get(dataset, [])
 
     def datasets(self) -> list[Dataset]:
         return list(self._state().datasets.values())

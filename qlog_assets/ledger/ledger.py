@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from qlog_assets.ledger.budget import Accountant, Amount, Budget, Number, cost, readable_left
-from qlog_assets.ledger.chain import MADE, Event, broken_links
+from qlog_assets.ledger.chain import BATCH_RESTORED, BATCH_WITHDRAWN, MADE, Event, broken_links
 from qlog_assets.ledger.history import History
 from qlog_assets.ledger.records import NEXT_STATES, Charge, Dataset, Made, Request
 from qlog_assets.ledger.rules import (
@@ -45,7 +45,7 @@ from qlog_assets.processes import user_name
 
 OWN_KINDS = (
     "created", "dataset", "budget", "unit", MADE, "witnessed", "unwitnessed", "lost", "recovered", SKIPPED,
-    *NEXT_STATES,
+    BATCH_WITHDRAWN, BATCH_RESTORED, *NEXT_STATES,
 )  # fmt: skip
 """Events that change the state. Anything else that is recorded is a note: kept, chained, and without effect."""
 
@@ -277,6 +277,17 @@ class Ledger(History):
         _refuse_name(dataset)
         with self._transaction() as (_, append):
             append(MADE, dataset, made.as_facts())
+
+    def record_batch(self, kind: str, dataset: str, batch: str, identity: tuple[str, str], reason: str) -> bool:
+        """Say that a batch is withdrawn, or restored; whether it was not so before. It needs no account."""
+        _refuse_name(dataset)
+        facts = {"batch": batch, "landing": identity[0], "reading": identity[1], "reason": as_reason(reason)}
+        with self._transaction() as (state, append):
+            is_withdrawn = state.withdrawal_in_force(dataset, *identity) is not None
+            if is_withdrawn is (kind == BATCH_WITHDRAWN):
+                return False
+            append(kind, dataset, facts)
+            return True
 
     @contextmanager
     def _transaction(self) -> Iterator[tuple[State, Callable[[str, str, dict[str, Any]], Event]]]:

@@ -231,6 +231,40 @@ class Made:
         return cls(facts["asset"], facts["month"], facts["shape"], tables, facts["measured"])
 
 
+@dataclass(frozen=True)
+class BatchWithdrawal:
+    """A landing batch that was taken out of use: its rows enter no raw log from then on."""
+
+    batch: str
+    landing: str = field(repr=False)
+    """The checksum of the landing file."""
+    reading: str = field(repr=False)
+    """The digest of how the file was read: withdrawn is one reading of one content, under whatever name."""
+    reason: str
+    seq: int
+    at: str
+    who: str
+    run_id: str | None
+    restored_seq: int | None = None
+    """The event that took it back into use, if one did."""
+
+    @property
+    def identity(self) -> tuple[str, str]:
+        return self.landing, self.reading
+
+    @property
+    def in_force(self) -> bool:
+        return self.restored_seq is None
+
+    def held_at(self, seq: int) -> bool:
+        """Whether it was in force when an event was written."""
+        return self.seq < seq and (self.restored_seq is None or seq < self.restored_seq)
+
+    @property
+    def words(self) -> str:
+        return f"was withdrawn on {self.at[:10]} by {self.who}: {self.reason}"
+
+
 def _shortened(value: Any) -> str:
     text = str(value)
     return text if len(text) <= 40 else f"{text[:37]}..."

@@ -12,8 +12,8 @@ from fractions import Fraction
 from typing import Any
 
 from qlog_assets.ledger.budget import Amount, Budget
-from qlog_assets.ledger.chain import MADE, Event
-from qlog_assets.ledger.records import NEXT_STATES, Charge, Dataset, Made, Request
+from qlog_assets.ledger.chain import BATCH_RESTORED, BATCH_WITHDRAWN, MADE, Event
+from qlog_assets.ledger.records import NEXT_STATES, BatchWithdrawal, Charge, Dataset, Made, Request
 from qlog_assets.ledger.skips import SKIPPED, Skip
 from qlog_assets.ledger.windows import LONGEST_WINDOW, Rule, RuleSums, Span, is_stronger, most_of
 from qlog_assets.months import Month
@@ -40,6 +40,8 @@ class State:
         """The newest entry of each partition, by data set, asset, month and shape."""
         self.skips: dict[tuple[str, str, str], Skip] = {}
         """The newest skip of each month, by data set, month and mechanism."""
+        self.batch_withdrawals: dict[str, list[BatchWithdrawal]] = {}
+        """Each data set's, oldest first; those that were taken back, too."""
 
     def most(self, dataset: str, span: Span | None = None) -> Amount:
         """What the budget has to hold: the largest sums in any window, or in any that holds a month of the span.
@@ -92,6 +94,8 @@ class State:
                     self.made[key] = replace(made, forgotten=made.forgotten | {*facts.get("months", [])})
         elif event.kind == SKIPPED:
             self._apply_skip(Skip.of(event, facts))
+        elif event.kind in (BATCH_WITHDRAWN, BATCH_RESTORED):
+            self._apply_batch(event, facts)
         elif event.kind == "created" and event.seq != 1:
             raise ContradictionError("a ledger is created once, by its first event")
 
@@ -196,6 +200,34 @@ class State:
             raise ContradictionError(f"{charge.release_id} was reserved although {twin.release_id} is the same request")
         if not self.datasets[charge.dataset].budget.holds(self.most(charge.dataset, charge.span)):
             raise ContradictionError(f"{charge.release_id} was reserved over the budget")
+
+    def withdrawal_in_force(self, dataset: str, landing: str, reading: str) -> BatchWithdrawal | None:
+        """The withdrawal that keeps a reading of a landing file out of use now."""
+        own = self.batch_withdrawals.get(dataset, [])
+        return next((each for each in own if each.in_force and each.identity == (landing, reading)), None)
+
+    def _apply_batch(self, event: Event, facts: dict[str, Any]) -> None:
+        own = self.batch_withdrawals.setdefault(event.dataset, [])
+        known = self.withdrawal_in_force(event.dataset, facts["landing"], facts["reading"])
+        if event.kind == BATCH_RESTORED:
+            if known is None:
+                raise ContradictionError("it is about a batch that was not withdrawn")
+            own[own.index(known)] = replace(known, restored_seq=event.seq)
+            return
+        if known is not None:
+            raise ContradictionError(f"the batch {known.batch} was withdrawn already")
+        own.append(
+            BatchWithdrawal(
+                batch=str(facts["batch"]),
+                landing=str(facts["landing"]),
+                reading=str(facts["reading"]),
+                reason=str(facts["reason"]),
+                seq=event.seq,
+                at=event.at,
+                who=event.who,
+                run_id=event.run_id,
+            )
+        )
 
     def _apply_transition(self, event: Event, facts: dict[str, Any]) -> None:
         charge = self.charges.get(facts["release_id"])

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import json
 import logging
-from pathlib import Path
 from typing import Any, TypeAlias
 
 import dagster as dg
 
 from qlog_assets.door.due import find_due_month
-from qlog_assets.errors import QlogError
 from qlog_assets.mechanisms.mechanism import Mechanism
+from qlog_assets.orchestration.landing_look import look_at_landing
 from qlog_assets.orchestration.resources import BATCHES, PolicyResource, WarehouseResource
-from qlog_assets.pipeline.batches import LANDING_BATCH, is_ingested, readable_batches
-from qlog_assets.pipeline.landing import batch_of, landed_files
+from qlog_assets.pipeline.batches import LANDING_BATCH
 from qlog_assets.studies.study import Study
 
 AssetJob: TypeAlias = Any
@@ -134,39 +132,19 @@ def landing_sensor() -> dg.SensorDefinition:
     def landing_files(
         context: dg.SensorEvaluationContext, warehouse: WarehouseResource, policy: PolicyResource
     ) -> dg.SensorResult:
-        home, admission = warehouse.open(), policy.chosen().admission
-        known, seen, now, keys = readable_batches(home), json.loads(context.cursor or "{}"), {}, []
-        for path, format in landed_files(home):
-            try:
-                place, state = f"{format}/{path.name}", look_at(path)
-            except OSError:
-                continue  # taken away since it was listed
-            before = seen.get(place, {})
-            now[place] = {"state": state, "settled": before.get("settled", False) and before["state"] == state}
-            # Somebody may still be writing it: only a file that was the same at the last look is read.
-            if before.get("state") != state or now[place]["settled"]:
-                continue
-            try:
-                batch = batch_of(path, format)
-            except (QlogError, OSError) as error:
-                context.log.warning(str(error))
-                continue
-            now[place]["settled"] = True
-            if not is_ingested(home, known, batch, admission):
-                keys.append(batch.key)
+        home, chosen = warehouse.open(), policy.chosen()
+        look = look_at_landing(home, chosen, warehouse.read_ledger(), json.loads(context.cursor or "{}"))
+        for warning in look.warnings:
+            context.log.warning(warning)
+        # A tick shows either the runs it asks for or a text: what is wrong is still wrong at the next one.
         return dg.SensorResult(
-            run_requests=[dg.RunRequest(run_key=key, partition_key=key) for key in keys],
-            dynamic_partitions_requests=[BATCHES.build_add_request(keys)] if keys else [],
-            cursor=json.dumps(now, sort_keys=True),
+            run_requests=[dg.RunRequest(run_key=key, partition_key=key) for key in look.keys],
+            dynamic_partitions_requests=[BATCHES.build_add_request(look.keys)] if look.keys else [],
+            skip_reason=None if look.keys else "; ".join(look.warnings) or "no new file in the landing zone",
+            cursor=json.dumps(look.cursor, sort_keys=True),
         )
 
     return landing_files
-
-
-def look_at(path: Path) -> list[int]:
-    """What tells that a file was changed, without reading it."""
-    facts = path.stat()
-    return [facts.st_size, facts.st_mtime_ns]
 
 
 @dg.logger({}, description="Hands events to the process that runs the job and prints nothing.")

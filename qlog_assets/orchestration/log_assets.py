@@ -11,6 +11,7 @@ import dagster as dg
 from qlog_assets.ledger import Book
 from qlog_assets.months import Month
 from qlog_assets.orchestration.asking import is_refused
+from qlog_assets.orchestration.batch_pages import DATA_VERSION_TAG, FEW_ROWS_REJECTED, batch_metadata
 from qlog_assets.orchestration.metadata import (
     OWNERS,
     data_version,
@@ -22,21 +23,37 @@ from qlog_assets.orchestration.resources import BATCHES, PolicyResource, Warehou
 from qlog_assets.orchestration.stage_assets import Definition, month_check, stage_assets
 from qlog_assets.pipeline.batches import (
     LANDING_BATCH,
-    batch_counts,
+    in_use,
     ingest_batch,
     inspect_batch,
     inspect_rejected,
     months_of,
+    readable_batches,
 )
 from qlog_assets.pipeline.cleaned_log import CLEANED_LOG
+from qlog_assets.pipeline.decided_months import forgotten_months
 from qlog_assets.pipeline.landing import find_batch
 from qlog_assets.pipeline.raw_log import RAW_LOG_VERSION, assemble_raw_log, inspect_raw_log, inspect_user_ids
+from qlog_assets.pipeline.withdrawal import refuse_withdrawn, restore_batch
 
 GROUP = "log"
-DATA_VERSION_TAG = "dagster/data_version"
 LANDING_CODE_VERSION = "2"
 """What Dagster compares. It is not raised with READER_VERSION: a file that an earlier reader read is not out of date,
 and neither is what was released from it."""
+
+INGEST_CONFIG = {
+    "again_because": dg.Field(
+        dg.String,
+        is_required=False,
+        description="Why a file that was withdrawn is to be used again after all; it is recorded.",
+    ),
+    "bring_back_forgotten": dg.Field(
+        dg.Bool,
+        is_required=False,
+        description="Keep good rows of months that were forgotten, too. Without it they are counted and left out.",
+    ),
+}
+"""What a run may say to a file besides the policy."""
 
 
 def log_assets(months: dg.PartitionsDefinition) -> list[Definition]:
@@ -49,6 +66,7 @@ def log_assets(months: dg.PartitionsDefinition) -> list[Definition]:
         kinds={"duckdb", "parquet"},
         owners=OWNERS,
         code_version=LANDING_CODE_VERSION,
+        config_schema=INGEST_CONFIG,
         description="One landing file as it was read: the accepted rows of every month, and for each rejected row its "
         "file, line and reason, never its content.",
     )
@@ -57,10 +75,16 @@ def log_assets(months: dg.PartitionsDefinition) -> list[Definition]:
     ) -> Iterator[dg.MaterializeResult[Any]]:
         started, home, chosen = time.monotonic(), warehouse.open(), policy.chosen()
         admission, book = chosen.admission, Book(warehouse.ledger(context.run), chosen.dataset)
+        said = context.op_execution_context.op_config
+        batch = find_batch(home, context.partition_key)
+        if "again_because" in said:
+            restore_batch(book, batch, said["again_because"])
+        refuse_withdrawn(book, batch, "say why it is to be used again, as again_because in the run's config")
+        gone = [] if said.get("bring_back_forgotten") else list(forgotten_months(home, book))
         with warehouse.engine() as engine:
-            batch = find_batch(home, context.partition_key)
-            partition, fresh = ingest_batch(home, engine, batch, admission, context.run_id, book)
-        yield materialized(partition, started, fresh, batch_counts(partition))
+            partition, fresh = ingest_batch(home, engine, batch, admission, context.run_id, book, gone)
+            facts = batch_metadata(home, engine, book, partition)
+        yield materialized(partition, started, fresh, facts)
         # After the batch: what is reported before what it is made of would look out of date.
         for month in map(Month, sorted(months_of(partition))):
             raw, _ = assemble_raw_log(home, month, context.run_id, book)
@@ -96,19 +120,21 @@ def log_assets(months: dg.PartitionsDefinition) -> list[Definition]:
     def rows_accounted_for(context: dg.AssetCheckExecutionContext, warehouse: WarehouseResource) -> dg.AssetCheckResult:
         """Accepted and rejected rows add up to the rows read."""
         with warehouse.engine() as engine:
-            return to_check_result(
-                inspect_batch(engine, warehouse.open().current(LANDING_BATCH, context.partition_key))
-            )
+            home = warehouse.open()
+            return to_check_result(inspect_batch(home, engine, home.current(LANDING_BATCH, context.partition_key)))
 
-    @dg.asset_check(asset=landing_batch, name="few_rows_rejected")
+    @dg.asset_check(asset=landing_batch, name=FEW_ROWS_REJECTED)
     def few_rows_rejected(
         context: dg.AssetCheckExecutionContext, warehouse: WarehouseResource, policy: PolicyResource
     ) -> dg.AssetCheckResult:
-        """No more rows were rejected than the policy expects. A warning: it never stops a run."""
-        home, share = warehouse.open(), policy.chosen().admission.max_rejected_share
+        """No more rows of any file in use were rejected than the policy expects. A warning: it never stops a run."""
+        home, chosen = warehouse.open(), policy.chosen()
+        ledger = warehouse.read_ledger()
+        withdrawals = {} if ledger is None else Book(ledger, chosen.dataset).withdrawals()
+        share, used = chosen.admission.max_rejected_share, in_use(readable_batches(home), withdrawals)
+        batch = next((each for each in used if each.provenance.month == context.partition_key), None)
         with warehouse.engine() as engine:
-            batch = home.current(LANDING_BATCH, context.partition_key)
-            return to_check_result(inspect_rejected(home, engine, batch, share), dg.AssetCheckSeverity.WARN)
+            return to_check_result(inspect_rejected(home, engine, batch, share, used), dg.AssetCheckSeverity.WARN)
 
     @dg.asset_check(asset=raw_log, name="one_id_per_person")
     def one_id_per_person(context: dg.AssetCheckExecutionContext, warehouse: WarehouseResource) -> dg.AssetCheckResult:

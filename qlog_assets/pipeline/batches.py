@@ -6,7 +6,7 @@ Reading a file's rows is `sources/readers`; this module only decides what is rea
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
@@ -16,15 +16,16 @@ from pydantic import Field
 
 from qlog_assets.checks.suites import CheckResult, run_suite
 from qlog_assets.errors import QlogError
-from qlog_assets.ledger import Book, Ledger, MissingLedgerError
+from qlog_assets.ledger import BatchWithdrawal, Book, Ledger, MissingLedgerError
 from qlog_assets.months import Month
 from qlog_assets.pipeline.entered import write_entered
-from qlog_assets.pipeline.landing import Batch, batch_of, column_map_beside, landed_files, landing_checksum
+from qlog_assets.pipeline.landing import Batch, batch_of, column_map_beside, file_name
 from qlog_assets.privacy.parameters import Parameters, Share
 from qlog_assets.sources.readers import MonthRange, read_batch
 from qlog_assets.sources.readers_sql import OUTSIDE_POLICY
+from qlog_assets.storage.digests import line_digest
 from qlog_assets.storage.engine import Engine
-from qlog_assets.storage.partition import Partition, TableFacts, WarehouseError, describe, is_intact
+from qlog_assets.storage.partition import Partition, Provenance, TableFacts, WarehouseError, describe, is_intact
 from qlog_assets.storage.private_files import remove_whole
 from qlog_assets.storage.warehouse import Warehouse
 
@@ -37,8 +38,11 @@ EARLIER_NAME = "rejected_log"
 READER_VERSION = "3"
 """Raised when a file would be read into other rows. What an earlier reader read stays as it is, see `is_ingested`."""
 REASONS_SHOWN = 5
+REJECTED_SUITE = "log/rejected_rows"
 REJECTED = "rejected"
 """The table of rejected rows; every other table of a batch is named for the month of its accepted rows."""
+FORGOTTEN = "forgotten "
+"""Before a month, in what was measured: its good rows were left out, because the month was forgotten."""
 
 
 class IngestPolicy(Parameters):
@@ -68,8 +72,33 @@ def describe_reading(batch: Batch, admission: Admission) -> dict[str, Any]:
     }
 
 
-def is_ingested(warehouse: Warehouse, known: Sequence[Partition], batch: Batch, admission: Admission) -> bool:
+def identity_of(made: Provenance | Batch) -> tuple[str, str]:
+    """What is withdrawn with a batch: the content of its landing file, under whatever name, read in this very way.
+
+    The policy's months are not part of it: another month in the policy does not make a bad file a good one.
+    """
+    if isinstance(made, Batch):
+        reading = {"format": made.source.format, "columns": made.source.column_map.as_public()}
+        return made.checksum, line_digest(reading)
+    reading = {name: made.parameters[name] for name in ("format", "columns")}
+    return made.upstream["landing"], line_digest(reading)
+
+
+def in_use(found: Sequence[Partition], withdrawals: Mapping[tuple[str, str], BatchWithdrawal]) -> list[Partition]:
+    """Those of the batches that were not withdrawn."""
+    return [batch for batch in found if identity_of(batch.provenance) not in withdrawals]
+
+
+def is_ingested(
+    warehouse: Warehouse,
+    known: Sequence[Partition],
+    batch: Batch,
+    admission: Admission,
+    bring_back: bool = False,
+) -> bool:
     """Whether a file's rows are in already: this very content, under whatever name, all of it, read in this very way.
+
+    Good rows of forgotten months that were left out count as in, unless they are to be brought back.
 
     What an earlier reader made of the file counts as long as a month of it was ever charged for: what was released
     keeps its inputs, and would be refused if they changed. Otherwise the file is read again, by today's rules. For the
@@ -80,6 +109,7 @@ def is_ingested(warehouse: Warehouse, known: Sequence[Partition], batch: Batch, 
         part.provenance.upstream["landing"] == batch.checksum
         and part.provenance.parameters == describe_reading(batch, admission)
         and is_complete(part)
+        and not (bring_back and left_out(part))
         and is_intact(part.path)
         and (part.provenance.code_version == READER_VERSION or bool(months_of(part) & charged_months(warehouse)))
         for part in known
@@ -101,10 +131,12 @@ def ingest_batch(
     admission: Admission,
     run_id: str | None = None,
     book: Book | None = None,
+    leaving_out: Collection[str] = (),
 ) -> tuple[Partition, bool]:
     """Read a landing file once and write all its months, with every row accepted or rejected for a reason.
 
-    A batch of which months were forgotten is read anew.
+    A batch of which months were forgotten is read anew. Good rows of the months to be left out are counted and not
+    kept. They never stop the file: one user's row with an old date must not keep everybody else's rows out.
     """
     provenance = describe(
         LANDING_BATCH,
@@ -123,10 +155,17 @@ def ingest_batch(
         measured["outside"] = read.rejected.get(OUTSIDE_POLICY, 0)
         tables = {REJECTED: engine.facts(directory, sorted((directory / "rejected").glob("*.parquet")))}
         for month in read.months:
+            if month in leaving_out:
+                measured[FORGOTTEN + month] = read.months[month]
+                remove_whole(directory / "accepted" / month)
+                continue
             tables[month] = engine.facts(directory, sorted((directory / "accepted" / month).glob("*.parquet")))
         return tables
 
-    written = write_entered(warehouse, provenance, write, book, measured=measured, usable=is_complete)
+    def usable(partition: Partition) -> bool:
+        return is_complete(partition) and set(left_out(partition)) <= set(leaving_out)
+
+    written = write_entered(warehouse, provenance, write, book, measured=measured, usable=usable)
     # What an earlier version read of the same file counts no more, damaged or read in another way as it may be.
     remove_whole(warehouse.private / EARLIER_NAME / batch.key)
     return written
@@ -184,10 +223,16 @@ def batch_counts(partition: Partition) -> dict[str, int]:
     return {"read": partition.provenance.measured["read"], "accepted": accepted, "rejected": rejected}
 
 
+def left_out(partition: Partition) -> dict[str, int]:
+    """Good rows of a batch that were not kept, by month: those months were forgotten before it was read."""
+    measured = partition.provenance.measured
+    return {name.removeprefix(FORGOTTEN): rows for name, rows in measured.items() if name.startswith(FORGOTTEN)}
+
+
 def is_complete(partition: Partition) -> bool:
-    """Whether a batch still holds every row that was read: forgetting a month takes its rows out."""
+    """Whether a batch still holds every row that was kept: forgetting a month takes its rows out."""
     numbers = batch_counts(partition)
-    return numbers["accepted"] + numbers["rejected"] == numbers["read"]
+    return numbers["accepted"] + numbers["rejected"] + sum(left_out(partition).values()) == numbers["read"]
 
 
 def rejected_share(partition: Partition) -> Fraction:
@@ -204,19 +249,43 @@ def batches_holding(warehouse: Warehouse, month: Month) -> list[Partition]:
     return [batch for batch in batches(warehouse) if month in batch.provenance.tables]
 
 
-def inspect_batch(engine: Engine, partition: Partition) -> CheckResult:
+def inspect_batch(warehouse: Warehouse, engine: Engine, partition: Partition) -> CheckResult:
     """Whether every row of a batch is accounted for: accepted, or rejected for a plain reason."""
-    return run_suite("log/landing_batch", {"counts": _batch_frame(engine, partition)})
+    result = run_suite("log/landing_batch", {"counts": _batch_frame(engine, partition)})
+    if result.passed:
+        return result
+    rows = batch_counts(partition)
+    return replace(
+        result,
+        reason=f"{name_of(warehouse, partition)}: {rows['read']:,} rows were read, {rows['accepted']:,} accepted and "
+        f"{rows['rejected']:,} rejected: some are unaccounted for, or a reason is none: a fault of qlog's own: "
+        f"withdraw the batch {partition.provenance.month} and report it ({result.reason})",
+    )
 
 
 def inspect_rejected(
-    warehouse: Warehouse, engine: Engine, partition: Partition, max_rejected_share: Fraction
+    warehouse: Warehouse,
+    engine: Engine,
+    partition: Partition | None,
+    max_rejected_share: Fraction,
+    others: Sequence[Partition] = (),
 ) -> CheckResult:
-    """Whether no more rows of a batch were rejected than the policy expects. Nothing may stop where it fails."""
+    """Whether no more rows of a batch were rejected than the policy expects. Nothing may stop where it fails.
+
+    A bad file among the others, which are all that are in use, keeps it failing: it is seen until it is withdrawn.
+    """
+    chosen = [batch for batch in others if rejected_share(batch) > max_rejected_share]
+    if partition is not None:
+        chosen = [partition, *(batch for batch in chosen if batch.path != partition.path)]
+    warnings = [warn_of_rejected(warehouse, engine, batch, max_rejected_share) for batch in chosen]
+    said = [warning for warning in warnings if warning is not None]
+    if not chosen:
+        return CheckResult(True, REJECTED_SUITE, 0, (), "no file is in use of which too many rows were rejected")
     limits = {"max_rejected_share": float(max_rejected_share)}
-    result = run_suite("log/rejected_rows", {"counts": _batch_frame(engine, partition)}, parameters=limits)
-    warning = warn_of_rejected(warehouse, engine, partition, max_rejected_share)
-    return replace(result, passed=result.passed and warning is None, reason=warning or result.reason)
+    worst = _batch_frame(engine, max(chosen, key=rejected_share))
+    result = run_suite(REJECTED_SUITE, {"counts": worst}, parameters=limits)
+    # The share that a suite compares is a float, and the policy's is exact: both must hold.
+    return replace(result, passed=result.passed and not said, reason="; ".join(said) or result.reason)
 
 
 def warn_of_rejected(
@@ -229,16 +298,14 @@ def warn_of_rejected(
     share = rejected_share(partition)
     if share <= max_rejected_share:
         return None
-    checksum = partition.provenance.upstream["landing"]
-    landed = [path for path, _ in landed_files(warehouse) if landing_checksum(path) == checksum]
-    places = [str(path.relative_to(warehouse.home)) for path in (*landed, partition.path.parent)]
     reasons = sorted(count_reasons(engine, partition).items(), key=lambda item: (-item[1], item[0]))
     counted = ", ".join(f"{reason} {count:,}" for reason, count in reasons[:REASONS_SHOWN])
     return (
-        f"{', '.join(path.name for path in landed) or partition.provenance.month}: {float(100 * share):.3g} % of its "
-        f"{batch_counts(partition)['read']:,} rows were rejected ({counted}), more than ingest.max_rejected_share = "
-        f"{float(max_rejected_share):g}: its other rows are used all the same; if it is not the log it should be, "
-        f"delete {' and '.join(places)} before a month of it is released, and ingest a corrected file"
+        f"{name_of(warehouse, partition)}: {float(100 * share):.3g} % of its {batch_counts(partition)['read']:,} rows "
+        f"were rejected ({counted}), more than ingest.max_rejected_share = {float(max_rejected_share):g}: its other "
+        "rows are used all the same; if it is not the log it should be, withdraw it before a month of it is released "
+        f"(qlog ingest withdraw {partition.provenance.month} --reason WHY, or the job withdraw_batch), and ingest a "
+        "corrected file"
     )
 
 
@@ -255,10 +322,16 @@ def warn_of_urls(batch: Batch, has_urls: bool) -> str | None:
     return None
 
 
+def name_of(warehouse: Warehouse, partition: Partition) -> str:
+    """How a batch is called before people: by its landing file, or by its key where the file is gone."""
+    return file_name(warehouse, partition.provenance.month) or partition.provenance.month
+
+
 def _batch_frame(engine: Engine, partition: Partition) -> pandas.DataFrame:
     engine.view("rejected_rows", partition.files(REJECTED))
     rows = batch_counts(partition)
-    return engine.frame("log/check_landing_batch", rows_read=rows["read"], rows_accepted=rows["accepted"])
+    kept_or_left_out = rows["accepted"] + sum(left_out(partition).values())
+    return engine.frame("log/check_landing_batch", rows_read=rows["read"], rows_accepted=kept_or_left_out)
 
 
 def count_reasons(engine: Engine, partition: Partition) -> dict[str, int]:

@@ -132,6 +132,26 @@ def landed_files(warehouse: Warehouse) -> list[tuple[Path, str]]:
     return found
 
 
+def misplaced_files(warehouse: Warehouse) -> list[Path]:
+    """What lies in the landing zone in no format's folder, where nobody looks for logs."""
+    places = [path for path in sorted(warehouse.landing.glob("*")) if not path.name.startswith(".")]
+    strays = [path for path in places if path.is_file()]
+    for folder in (path for path in places if path.is_dir() and path.name not in FORMATS):
+        strays += [path for path in sorted(folder.rglob("*")) if path.is_file() and not path.name.startswith(".")]
+    return strays
+
+
+def file_name(warehouse: Warehouse, key: str) -> str | None:
+    """The name of a batch's landing file, told by its key alone; None where no such file is left."""
+    named = [path for path, format in landed_files(warehouse) if is_named_for(key, path, format)]
+    return named[0].name if named else None
+
+
+def is_named_for(key: str, path: Path, format: str) -> bool:
+    """Whether a batch key has a landing file's name and format. Its content may be another one by now."""
+    return re.fullmatch(rf"{re.escape(name_part(path))}-{format}-[0-9a-f]{{12}}", key) is not None
+
+
 def batch_of(path: Path, format: str) -> Batch:
     """The batch that a landing file is: named for the file, told apart by its content."""
     checksum = landing_checksum(path)

@@ -10,7 +10,7 @@ from qlog_assets.checks.suites import CheckResult, run_suite
 from qlog_assets.errors import QlogError
 from qlog_assets.ledger.book import Book
 from qlog_assets.months import Month
-from qlog_assets.pipeline.batches import batches_holding
+from qlog_assets.pipeline.batches import batches_holding, in_use
 from qlog_assets.pipeline.entered import write_entered
 from qlog_assets.sources.user_ids import canonical_user_sql, is_plain_sql, reason_against_sql
 from qlog_assets.storage.engine import Engine
@@ -49,7 +49,9 @@ def parts_of_month(warehouse: Warehouse, month: Month, book: Book | None = None)
     earlier version, and its landing file may be gone.
     """
     contents: dict[str, Partition] = {}
-    for batch in batches_holding(warehouse, month):
+    holding = batches_holding(warehouse, month)
+    used = holding if book is None else in_use(holding, book.withdrawals())
+    for batch in used:
         if book is not None and book.contradicts(batch):
             raise QlogError(
                 f"{batch.provenance.asset} {batch.provenance.month} is not what the ledger says was read: it was "
@@ -57,6 +59,10 @@ def parts_of_month(warehouse: Warehouse, month: Month, book: Book | None = None)
             )
         # A copy of a file under another name holds the same searches, not further ones.
         contents.setdefault(batch.provenance.upstream["landing"], batch)
+    if not contents and holding:
+        raise QlogError(
+            f"every file with rows of {month} was withdrawn: ingest another one (qlog ingest list shows them)"
+        )
     if not contents:
         raise QlogError(f"no rows of {month} were ingested: run qlog ingest with a file that holds that month")
     return list(contents.values())
@@ -72,6 +78,18 @@ def describe_raw_log(month: Month, parts: Sequence[Partition], run_id: str | Non
         upstream={f"{part.provenance.asset}:{part.provenance.month}": part for part in parts},
         run_id=run_id,
     )
+
+
+def renew_raw_log(warehouse: Warehouse, month: Month, run_id: str | None, book: Book) -> Partition | None:
+    """raw_log of a month after a batch was withdrawn; None where no batch in use has rows of it any more.
+
+    Then nothing is current: what was made before stays, for audits, and nobody makes anything new of it.
+    """
+    if in_use(batches_holding(warehouse, month), book.withdrawals()):
+        return assemble_raw_log(warehouse, month, run_id, book)[0]
+    with warehouse.writing("raw_log", month):
+        (warehouse.private / "raw_log" / month / "current").unlink(missing_ok=True)
+    return None
 
 
 def inspect_raw_log(engine: Engine, partition: Partition) -> CheckResult:

@@ -22,6 +22,7 @@ from qlog_assets.door.publication import differences_from_draw
 from qlog_assets.errors import QlogError
 from qlog_assets.ledger import Charge, DamagedLedgerError, Ledger, LedgerError, MissingLedgerError, SaltedHead
 from qlog_assets.ledger.budget import readable, readable_left
+from qlog_assets.ledger.chain import BATCH_RESTORED, BATCH_WITHDRAWN
 from qlog_assets.ledger.windows import window_words
 from qlog_assets.mechanisms.register import mechanism, releasable_mechanism
 from qlog_assets.pipeline.public_material import PublicLists
@@ -149,7 +150,7 @@ def audit_warehouse(
             report.findings += [f"ledger: {finding}" for finding in ledger.verify_chain()]
             report.findings += unknown_entries(warehouse, ledger)
             report.findings += over_budget_findings(ledger, dataset)
-            report.notes += window_notes(ledger, dataset) + recovery_notes(ledger)
+            report.notes += window_notes(ledger, dataset) + recovery_notes(ledger) + batch_notes(ledger, dataset)
             own = [charge for charge in charges if dataset in (None, charge.dataset)]
             report.findings += find_around(warehouse, ledger, own)
         again = None if deep is None else Recomputation(warehouse, workplace, deep, tell)
@@ -179,6 +180,17 @@ def recovery_notes(ledger: Ledger) -> list[str]:
         f"ledger: on {event.at[:10]} {words[event.kind]} by {event.who}: {event.facts.get('reason', 'no reason')}"
         for event in ledger.events()
         if event.kind in words
+    ]
+
+
+def batch_notes(ledger: Ledger, dataset: str | None) -> list[str]:
+    """Every file that was taken out of use, or back into it: an auditor asks why."""
+    words = {BATCH_WITHDRAWN: "was withdrawn", BATCH_RESTORED: "was taken into use again"}
+    return [
+        f"batch {event.facts['batch']}: on {event.at[:10]} it {words[event.kind]} by {event.who}: "
+        f"{event.facts['reason']}"
+        for event in ledger.events()
+        if event.kind in words and dataset in (None, event.dataset)
     ]
 
 

@@ -8,12 +8,13 @@ from functools import cached_property, partial
 
 from qlog_assets.door.draws import Draw
 from qlog_assets.errors import ParameterError, QlogError
-from qlog_assets.ledger import Charge, Ledger, Made
+from qlog_assets.ledger import BatchWithdrawal, Charge, Ledger, Made
 from qlog_assets.ledger.book import find_trouble
 from qlog_assets.mechanisms.inputs import is_of_this_version, stages
 from qlog_assets.mechanisms.mechanism import Mechanism
 from qlog_assets.mechanisms.register import releasable_mechanism
 from qlog_assets.months import Month
+from qlog_assets.pipeline.batches import EARLIER_NAME, LANDING_BATCH, identity_of
 from qlog_assets.pipeline.landing import landed_files, name_part
 from qlog_assets.pipeline.stage import ORIGIN, Stage
 from qlog_assets.privacy.parameters import Parameters
@@ -36,6 +37,8 @@ class Followed:
     believed: list[str] = field(default_factory=list)
     """What was taken for true."""
     dataset: str = ""
+    charged_seq: int = 0
+    """The event of the release's reservation."""
     parameters: Parameters | None = None
     """Of the release: what its stages are computed with again. None where this version cannot read them."""
 
@@ -57,6 +60,7 @@ class Lineage:
         """What computes partitions again; None: what they were made by is believed."""
         self._verdicts: dict[tuple[str, str, str], str | None] = {}
         self._entries: dict[str, dict[tuple[str, str, str], Made]] = {}
+        self._withdrawals: dict[str, list[BatchWithdrawal]] = {}
 
     @cached_property
     def landing_checksums(self) -> set[str]:
@@ -80,7 +84,7 @@ class Lineage:
 
     def follow(self, charge: Charge, draw: Draw | None) -> Followed:
         """From a charge to the landing files."""
-        found = Followed(dataset=charge.dataset)
+        found = Followed(dataset=charge.dataset, charged_seq=charge.seq)
         try:
             mechanism = releasable_mechanism(charge.mechanism)
         except ParameterError:
@@ -232,6 +236,20 @@ class Lineage:
             return
         if self._verify(partition, found):
             self._follow_up(partition, found)
+        if asset in (LANDING_BATCH, EARLIER_NAME):
+            self._tell_withdrawn(partition, found)
+
+    def _tell_withdrawn(self, partition: Partition, found: Followed) -> None:
+        """A batch that was withdrawn after a release explains why nobody could make it again; before, none may be."""
+        if found.dataset not in self._withdrawals:
+            self._withdrawals[found.dataset] = self.ledger.batch_withdrawals(found.dataset)
+        for record in self._withdrawals[found.dataset]:
+            if record.identity != identity_of(partition.provenance):
+                continue
+            if record.held_at(found.charged_seq):
+                _add(found.findings, f"lineage: it was made with rows of {record.batch}, which {record.words}")
+            elif record.in_force:
+                _note(found, f"it has rows of {record.batch}, which {record.words}: released before, it stays as it is")
 
     def _verify(self, partition: Partition, found: Followed) -> bool:
         """Whether a partition's files are those it was written with."""
