@@ -20,9 +20,10 @@ from qlog_assets.ledger import Book, Ledger, MissingLedgerError
 from qlog_assets.months import Month
 from qlog_assets.pipeline.entered import write_entered
 from qlog_assets.pipeline.landing import Batch, batch_of, column_map_beside, landed_files, landing_checksum
+from qlog_assets.pipeline.user_key import key_facts, refuse_other_users, with_user_key
 from qlog_assets.privacy.parameters import Parameters, Share
 from qlog_assets.sources.readers import MonthRange, read_batch
-from qlog_assets.sources.readers_sql import OUTSIDE_POLICY
+from qlog_assets.sources.readers_sql import NOTHING_AGAINST
 from qlog_assets.storage.engine import Engine
 from qlog_assets.storage.partition import Partition, TableFacts, WarehouseError, describe, is_intact
 from qlog_assets.storage.private_files import remove_whole
@@ -46,8 +47,8 @@ class IngestPolicy(Parameters):
 
     max_rejected_share: Share = Field(Fraction(1, 5), validate_default=True)
     """A file with more of its rows rejected is warned about and used all the same: whether a month is released may not
-    hang on one user's bad row. Rows outside the policy's months do not count. Real logs reach 12 % (Excite: empty
-    queries)."""
+    hang on one user's bad row. Rows outside the policy's months do not count, nor do requests of an access log that
+    are no searches. Real logs reach 12 % (Excite: empty queries)."""
 
 
 @dataclass(frozen=True)
@@ -56,6 +57,8 @@ class Admission:
 
     months: MonthRange
     max_rejected_share: Fraction
+    one_user: str | None = None
+    """Who is one user, as the policy says. None: whoever it is, as when a batch is only read again to compare."""
 
 
 def describe_reading(batch: Batch, admission: Admission) -> dict[str, Any]:
@@ -106,12 +109,15 @@ def ingest_batch(
 
     A batch of which months were forgotten is read anew.
     """
+    if admission.one_user is not None:
+        refuse_other_users(batch.source.path.name, batch.source.column_map.one_user, admission.one_user)
+    batch = with_user_key(warehouse, batch, readable_batches(warehouse))
     provenance = describe(
         LANDING_BATCH,
         batch.key,
         code_version=READER_VERSION,
         parameters=describe_reading(batch, admission),
-        upstream={"landing": batch.checksum},
+        upstream={"landing": batch.checksum} | key_facts(batch),
         run_id=run_id,
     )
 
@@ -120,7 +126,7 @@ def ingest_batch(
     def write(directory: Path) -> dict[str, TableFacts]:
         read = read_batch(engine.connection, batch.source, admission.months, directory)
         measured["read"] = read.read
-        measured["outside"] = read.rejected.get(OUTSIDE_POLICY, 0)
+        measured["outside"] = sum(read.rejected.get(reason, 0) for reason in NOTHING_AGAINST)
         tables = {REJECTED: engine.facts(directory, sorted((directory / "rejected").glob("*.parquet")))}
         for month in read.months:
             tables[month] = engine.facts(directory, sorted((directory / "accepted" / month).glob("*.parquet")))
@@ -192,7 +198,7 @@ def is_complete(partition: Partition) -> bool:
 
 def rejected_share(partition: Partition) -> Fraction:
     """The share of a batch's rows that are bad. A row of a month that the policy does not take in is a good row, though
-    it is rejected."""
+    it is rejected; so is a request of a web server that is no search."""
     numbers = batch_counts(partition)
     # A batch of the first reader did not count them apart: all its rejected rows are then taken for bad ones.
     bad = numbers["rejected"] - partition.provenance.measured.get("outside", 0)

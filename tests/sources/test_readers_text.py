@@ -17,12 +17,14 @@ from hypothesis import strategies as st
 
 from qlog_assets.errors import ParameterError, QlogError
 from qlog_assets.sources.column_map import ColumnMap
-from qlog_assets.sources.readers_lines import GZIP_MAGIC, OTHER_MAGIC, LandingFile
+from qlog_assets.sources.compressed import GZIP_MAGIC
+from qlog_assets.sources.other_files import OTHER_MAGIC, ZIP_MAGIC
+from qlog_assets.sources.readers_lines import LandingFile
 
 CSV = ColumnMap(user=1, query=2, time=3, delimiter=",", header=False, field_count=3)
 GOOD = "7\tgood query\t2006-03-01 07:17:12\t\t\n"
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
-MAGIC = (GZIP_MAGIC, *OTHER_MAGIC, b"PAR1")
+MAGIC = (GZIP_MAGIC, ZIP_MAGIC, *OTHER_MAGIC)
 
 steady = settings(
     derandomize=True, database=None, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
