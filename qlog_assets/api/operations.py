@@ -235,7 +235,9 @@ def explain_guarantee(mechanism: str, variant: str | None, settings: Mapping[str
     asked = register.mechanism(mechanism)
     policy = Policy.load(Settings.from_environment().policy_file)
     if asked.is_simulated:
-        chosen = policy.with_settings(qualify_names(settings, mechanism)).section(mechanism)
+        tried = policy.with_settings(qualify_names(settings, mechanism))
+        # What the policy's lists decide is decided here too: the answer is what a release would cost.
+        chosen, variant = tried.parameters(asked), variant or tried.variant(asked)
     else:
         # Known by its formula alone: the policy has no section for it.
         changes = {key.removeprefix(f"{mechanism}."): read_none(text) for key, text in settings.items()}
