@@ -48,11 +48,13 @@ def register(app: typer.Typer) -> None:
         format: Annotated[
             str,
             typer.Option(
-                "--format", help="What the files are, such as aol; table reads any columns", autocompletion=format_names
+                "--format",
+                help="What the files are: aol, excite, table (CSV, Parquet), json (lines), access (web server)",
+                autocompletion=format_names,
             ),
         ],
         columns: Annotated[
-            Path | None, typer.Option(help="Column map of a table, in TOML: user, query, time, …")
+            Path | None, typer.Option(help="Column map of a table, json or access log, in TOML: user, query, time, …")
         ] = None,
         as_json: Json = False,
     ) -> None:
