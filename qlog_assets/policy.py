@@ -86,6 +86,9 @@ class UnitPolicy(Parameters):
     """None: all that one user ever searched shares the budget, so releases end when it is spent. A whole number: what
     one user searched in any so many consecutive months does, so a budget renews as months pass; a user active for
     longer is protected by the sum over windows, which datasheets print."""
+    one_user: Literal["user_id", "address_and_agent"] = "user_id"
+    """Who is one user. `user_id`: one id of the log. `address_and_agent`: one network address with one user agent, for
+    access logs of a web server that knows no names; manifests and datasheets then say so."""
 
 
 class AboutPolicy(Parameters):
@@ -218,7 +221,8 @@ class Policy(Parameters):
     @property
     def admission(self) -> Admission:
         """What the policy lets in."""
-        return Admission(MonthRange(self.first, self.last or LAST_MONTH), self.ingest.max_rejected_share)
+        months = MonthRange(self.first, self.last or LAST_MONTH)
+        return Admission(months, self.ingest.max_rejected_share, self.unit.one_user)
 
     def parameters(self, mechanism: Mechanism) -> Parameters:
         """The parameters of a release of a mechanism under this policy."""

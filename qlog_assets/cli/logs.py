@@ -82,10 +82,14 @@ def ingest(
     format: Annotated[
         str,
         typer.Option(
-            "--format", help="What the files are, such as aol; table reads any columns", autocompletion=format_names
+            "--format",
+            help="What the files are: aol, excite, table (CSV, Parquet), json (lines), access (web server)",
+            autocompletion=format_names,
         ),
     ],
-    columns: Annotated[Path | None, typer.Option(help="Column map of a table, in TOML: user, query, time, …")] = None,
+    columns: Annotated[
+        Path | None, typer.Option(help="Column map of a table, json or access log, in TOML: user, query, time, …")
+    ] = None,
     check: Annotated[bool, typer.Option("--check", help="Only say what the files would give; nothing is kept")] = False,
     again_because: Annotated[
         str | None, typer.Option(metavar="WHY", help="Use files again that were withdrawn; it is recorded")

@@ -23,7 +23,7 @@ from qlog_assets.door.asking import asked_version
 from qlog_assets.door.choices import offering_choices
 from qlog_assets.door.drawing import describe_draw, draw_tables, list_rows
 from qlog_assets.door.draws import Draw, discard_draw, load_draw, store_draw
-from qlog_assets.door.inputs import DoorError, collect_inputs, refuse_broken_limits
+from qlog_assets.door.inputs import DoorError, collect_inputs, refuse_broken_limits, refuse_other_unit
 from qlog_assets.door.outputs import recorded_draw, refuse_changed_inputs, refuse_damaged, refuse_failed
 from qlog_assets.door.preconditions import (
     LONGEST_WAIT_SECONDS,
@@ -150,6 +150,7 @@ class Door:
             # What the month has already is served or refused by the ledger, whatever a new draw would be asked.
             if again is not None or not self.ledger.live(self.policy.dataset, month, name):
                 refuse_beyond_limits(self.policy, mechanism, guarantee)
+                refuse_other_unit(self.warehouse, month, self.policy.unit.one_user)
                 public = {name: inputs[name] for name in mechanism.public_inputs if name in inputs}
                 mechanism.refuse_unusable(variant, chosen, {name: list_rows(public[name]) for name in public})
             on_point("guarantee_computed")

@@ -16,6 +16,7 @@ from qlog_assets.policy import Policy
 from qlog_assets.privacy.guarantee import WORDS
 from qlog_assets.privacy.randomness import RandomSource
 from qlog_assets.report.manifest import software_versions
+from qlog_assets.sources.column_map import USER_IDS
 from qlog_assets.storage.engine import MACHINE_ERRORS, Engine, quoting_no_value
 from qlog_assets.storage.partition import Partition
 
@@ -72,6 +73,7 @@ def describe_draw(
         budget=ledger.dataset(charge.dataset).public_terms(),
         failure=failure,
         witnessed=ledger.witnessed,
+        one_user=None if policy.unit.one_user == USER_IDS else policy.unit.one_user,
     )
 
 

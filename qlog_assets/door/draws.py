@@ -56,6 +56,8 @@ class DrawnRelease:
     draw in its place would tell that the first one failed, and on what noise that hung."""
     witnessed: bool | None = None
     """Whether a witness had the charge before this was drawn. None in draws of versions that did not say."""
+    one_user: str | None = None
+    """Who is one user, where that is not one user id of the log: manifest and datasheet say so."""
 
 
 @dataclass(frozen=True)

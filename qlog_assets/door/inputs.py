@@ -14,8 +14,9 @@ from qlog_assets.ledger import Book
 from qlog_assets.mechanisms.inputs import is_of_this_version, public_inputs
 from qlog_assets.mechanisms.mechanism import Mechanism
 from qlog_assets.months import Month
-from qlog_assets.pipeline.batches import EARLIER_NAME, LANDING_BATCH
+from qlog_assets.pipeline.batches import EARLIER_NAME, LANDING_BATCH, batches_holding
 from qlog_assets.pipeline.entered import refuse_unentered
+from qlog_assets.pipeline.user_key import one_user_of, refuse_other_users
 from qlog_assets.pipeline.withdrawal import withdrawn_sources
 from qlog_assets.storage.engine import Engine
 from qlog_assets.storage.partition import Partition, WarehouseError
@@ -48,6 +49,12 @@ def collect_inputs(
     for asset, partition in inputs.items():
         refuse_mixed(mechanism.name, asset, month, partition.provenance.parameters, parameters)
     return inputs
+
+
+def refuse_other_unit(warehouse: Warehouse, month: Month, stated: str) -> None:
+    """Raise if a batch of the month has other users than the policy says, whom the manifest is about to name."""
+    for batch in batches_holding(warehouse, month):
+        refuse_other_users(batch.provenance.month, one_user_of(batch), stated)
 
 
 def refuse_stale(warehouse: Warehouse, partition: Partition, month: str) -> None:

@@ -95,6 +95,7 @@ def stage(
         ledger_salt=head.salt,
         ledger_salted_head=head.digest,
         witnessed=draw.release.witnessed,
+        one_user=draw.release.one_user,
         about=draw.release.about,
         software=draw.release.software,
     )

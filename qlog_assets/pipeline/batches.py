@@ -19,10 +19,16 @@ from qlog_assets.errors import QlogError
 from qlog_assets.ledger import BatchWithdrawal, Book, Ledger, MissingLedgerError
 from qlog_assets.months import Month
 from qlog_assets.pipeline.entered import write_entered
-from qlog_assets.pipeline.landing import Batch, batch_of, column_map_beside, file_name
+from qlog_assets.pipeline.landing import (
+    Batch,
+    batch_of,
+    column_map_beside,
+    file_name,
+)
+from qlog_assets.pipeline.user_key import key_facts, refuse_other_users, with_user_key
 from qlog_assets.privacy.parameters import Parameters, Share
 from qlog_assets.sources.readers import MonthRange, read_batch
-from qlog_assets.sources.readers_sql import OUTSIDE_POLICY
+from qlog_assets.sources.readers_sql import NOTHING_AGAINST
 from qlog_assets.storage.digests import line_digest
 from qlog_assets.storage.engine import Engine
 from qlog_assets.storage.partition import Partition, Provenance, TableFacts, WarehouseError, describe, is_intact
@@ -50,8 +56,8 @@ class IngestPolicy(Parameters):
 
     max_rejected_share: Share = Field(Fraction(1, 5), validate_default=True)
     """A file with more of its rows rejected is warned about and used all the same: whether a month is released may not
-    hang on one user's bad row. Rows outside the policy's months do not count. Real logs reach 12 % (Excite: empty
-    queries)."""
+    hang on one user's bad row. Rows outside the policy's months do not count, nor do requests of an access log that
+    are no searches. Real logs reach 12 % (Excite: empty queries)."""
 
 
 @dataclass(frozen=True)
@@ -60,6 +66,8 @@ class Admission:
 
     months: MonthRange
     max_rejected_share: Fraction
+    one_user: str | None = None
+    """Who is one user, as the policy says. None: whoever it is, as when a batch is only read again to compare."""
 
 
 def describe_reading(batch: Batch, admission: Admission) -> dict[str, Any]:
@@ -138,12 +146,15 @@ def ingest_batch(
     A batch of which months were forgotten is read anew. Good rows of the months to be left out are counted and not
     kept. They never stop the file: one user's row with an old date must not keep everybody else's rows out.
     """
+    if admission.one_user is not None:
+        refuse_other_users(batch.source.path.name, batch.source.column_map.one_user, admission.one_user)
+    batch = with_user_key(warehouse, batch, readable_batches(warehouse))
     provenance = describe(
         LANDING_BATCH,
         batch.key,
         code_version=READER_VERSION,
         parameters=describe_reading(batch, admission),
-        upstream={"landing": batch.checksum},
+        upstream={"landing": batch.checksum} | key_facts(batch),
         run_id=run_id,
     )
 
@@ -152,7 +163,7 @@ def ingest_batch(
     def write(directory: Path) -> dict[str, TableFacts]:
         read = read_batch(engine.connection, batch.source, admission.months, directory)
         measured["read"] = read.read
-        measured["outside"] = read.rejected.get(OUTSIDE_POLICY, 0)
+        measured["outside"] = sum(read.rejected.get(reason, 0) for reason in NOTHING_AGAINST)
         tables = {REJECTED: engine.facts(directory, sorted((directory / "rejected").glob("*.parquet")))}
         for month in read.months:
             if month in leaving_out:
@@ -237,7 +248,7 @@ def is_complete(partition: Partition) -> bool:
 
 def rejected_share(partition: Partition) -> Fraction:
     """The share of a batch's rows that are bad. A row of a month that the policy does not take in is a good row, though
-    it is rejected."""
+    it is rejected; so is a request of a web server that is no search."""
     numbers = batch_counts(partition)
     # A batch of the first reader did not count them apart: all its rejected rows are then taken for bad ones.
     bad = numbers["rejected"] - partition.provenance.measured.get("outside", 0)
@@ -311,7 +322,7 @@ def warn_of_rejected(
 
 def warn_of_urls(batch: Batch, has_urls: bool) -> str | None:
     """What the operator should know where a file's columns and the policy's `has_urls` do not fit. No row is read."""
-    name, has_column = batch.source.path.name, batch.source.column_map.url is not None
+    name, has_column = batch.source.path.name, batch.source.column_map.has_urls
     if has_urls and not has_column:
         return (
             f"{name} has no column of urls: where no file of the log has one, write has_urls = false into the policy, "

@@ -11,8 +11,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from qlog_assets.errors import QlogError
-from qlog_assets.sources.column_map import ColumnMap
-from qlog_assets.sources.readers import FORMATS, LogSource
+from qlog_assets.sources.readers import FORMATS, MAPS, NEEDS_MAP, LogSource
 from qlog_assets.storage.digests import file_checksum
 from qlog_assets.storage.plain_files import refuse_special
 from qlog_assets.storage.scratch import temporary_directory
@@ -62,21 +61,21 @@ def land(
 
 
 def refuse_unusable(warehouse: Warehouse, paths: Sequence[Path], format: str, columns: Path | None) -> None:
-    """Raise where a file is missing, the format is unknown, or a table's columns are not told."""
+    """Raise where a file is missing, the format is unknown, or it is not told where a log keeps user and query."""
     if format not in FORMATS:
         raise QlogError(f"{format!r} is not a format: choose one of {', '.join(FORMATS)}")
-    if columns is not None and format != "table":
+    if columns is not None and format not in MAPS:
         raise QlogError(f"--columns: the format {format} has its own columns: use --format table with a column map")
     if columns is not None:
-        ColumnMap.load(columns)
+        MAPS[format].load(columns)
     for path in paths:
         refuse_special(path, "give the path of a log")
         refuse_name(path)
         lies_there = path.resolve().parent == (warehouse.landing / format).resolve()
-        if format == "table" and columns is None:
+        if format in MAPS and columns is None:
             if not lies_there:
-                raise QlogError(f"{path}: a table needs a column map: say with --columns which file holds it")
-            ColumnMap.load(column_map_beside(path))
+                raise QlogError(f"{path}: a {format} {NEEDS_MAP}, in a file that --columns names")
+            MAPS[format].load(column_map_beside(path))
 
 
 def refuse_name(path: Path) -> None:
@@ -118,7 +117,7 @@ def copy_whole(source: Path, target: Path) -> None:
 
 
 def column_map_beside(path: Path) -> Path:
-    """Where the column map of a `table` file lies."""
+    """Where the column map of a file lies, if its format needs one."""
     return path.with_name(path.name + ".columns.toml")
 
 
@@ -155,7 +154,7 @@ def is_named_for(key: str, path: Path, format: str) -> bool:
 def batch_of(path: Path, format: str) -> Batch:
     """The batch that a landing file is: named for the file, told apart by its content."""
     checksum = landing_checksum(path)
-    columns = ColumnMap.load(column_map_beside(path)) if format == "table" else None
+    columns = MAPS[format].load(column_map_beside(path)) if format in MAPS else None
     # The format is part of the key: one file may lie in the landing zone as two, once by mistake.
     return Batch(f"{name_part(path)}-{format}-{checksum[:12]}", LogSource(path, format, columns), checksum)
 

@@ -22,6 +22,7 @@ from qlog_assets.pipeline.entered import write_entered
 from qlog_assets.pipeline.named_files import refuse_unfit_file
 from qlog_assets.privacy.parameters import Exact, Parameters
 from qlog_assets.report.public_zone import find_damage, release_path
+from qlog_assets.sources.column_map import check_encoding
 from qlog_assets.sources.pools import Kind, PoolSpec, PublicList, ReleasedPool, load_pool, load_url_list
 from qlog_assets.storage.digests import file_checksum
 from qlog_assets.storage.engine import Engine
@@ -43,7 +44,11 @@ class PoolPolicy(Parameters):
     kind: Kind = "default"
     """`default` is a public n-gram list that ships inside the wordsegment package."""
     path: Path | None = None
-    """The file, for the kinds that read one."""
+    """The file, for the kinds that read one: text, gzip or zstd. `query_list`: one query per line, or `id<TAB>query`;
+    or the column `query` of a Parquet file. `ngram_file`: words, with a count before or behind a tab. `coca_file`: a
+    frequency, words and their tags."""
+    encoding: str = "utf-8"
+    """How the file is encoded, such as `latin-1` or `gb18030`."""
     description: str = ""
     """Where the file comes from, in the operator's words; goes into the manifest."""
     licence: str = ""
@@ -61,6 +66,7 @@ class PoolPolicy(Parameters):
     def _check_together(self) -> Self:
         if self.reads_file and self.path is None:
             raise ValueError(f"path: a pool of kind {self.kind} needs the file's path")
+        check_encoding(self.encoding)
         if self.kind == "releases" and not self.release_ids:
             raise ValueError("release_ids: a pool of kind releases needs the ids of earlier releases")
         if self.kind == "releases" and self.path is not None:
@@ -133,6 +139,7 @@ def pool_spec(warehouse: Warehouse, pool: PoolPolicy, month: Month | None) -> Po
         path=pool.path,
         description=pool.description,
         licence=pool.licence,
+        encoding=pool.encoding,
         probability=pool.probability,
         releases=tuple(earlier_release(warehouse, release_id, month) for release_id in pool.release_ids),
     )

@@ -73,6 +73,7 @@ def build_manifest(
     ledger_salt: str,
     ledger_salted_head: str,
     witnessed: bool | None = None,
+    one_user: str | None = None,
     about: Mapping[str, str | None] | None = None,
     software: Mapping[str, str] | None = None,
     words: int = WORDS,
@@ -83,7 +84,8 @@ def build_manifest(
     `drawn_on` is a date out of the ledger, so that a release made again has the same manifest; `parameters` are JSON
     values as `Parameters.as_public` gives them; `pools` are the public lists' provenance; `words` is the version of
     the public words, which the first one did not state; `witnessed` is None for draws of versions that did not say;
-    `budget` is what the release's charge counts against, where that is a window of months or once was.
+    `budget` is what the release's charge counts against, where that is a window of months or once was; `one_user` is
+    who counts as one user, where that is not one user id of the log.
     """
     known = set(_schema()["properties"]["pools"]["items"]["properties"])
     manifest = {
@@ -107,6 +109,7 @@ def build_manifest(
         | ({} if witnessed is None else {"witnessed": witnessed}),
         **({} if words == FIRST_WORDS else {"words": words}),
         **({} if budget is None else {"budget": dict(budget)}),
+        **({} if one_user is None else {"one_user": one_user}),
     }
     return _parse(canonical_json(manifest), "the manifest")
 

@@ -7,10 +7,9 @@ does not fit is an error that names file and line, not what stands there.
 from __future__ import annotations
 
 import codecs
-import gzip
 import importlib.util
 import itertools
-import zlib
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -18,6 +17,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from qlog_assets.errors import QlogError
+from qlog_assets.sources.compressed import DAMAGE, opened_plain
 
 DEFAULT_FILES = ("unigrams.txt", "bigrams.txt")
 DEFAULT_DESCRIPTION = (
@@ -29,6 +29,8 @@ DEFAULT_LICENCE = "Apache-2.0 (wordsegment)"
 COCA_NOTICE_LINES = 100
 """COCA's files may begin with a notice: so many lines may come before the first row."""
 DETECTION_LINES = 1000
+LIST_ID = re.compile(r"[A-Za-z0-9_.:-]*[0-9][A-Za-z0-9_.:-]*")
+"""What stands before the tab in a list of `id<TAB>query`: one word with a digit in it."""
 
 
 def default_files() -> list[Path]:
@@ -49,12 +51,28 @@ def read_default() -> Iterator[str]:
 
 
 def read_lines(path: Path, encoding: str) -> Iterator[str]:
-    """A plain list: one text per line, or the `query` column of a Parquet file; empty lines are passed over."""
+    """A plain list: one text per line, `id<TAB>text`, or the `query` column of a Parquet file.
+
+    Empty lines are passed over. A list has ids if each of its first lines is a word with a digit in it, one tab, and a
+    text; a later line that is not is then an error.
+    """
     if path.suffix == ".parquet":
         yield from read_released(path)
         return
-    for _, line in numbered_lines(path, encoding):
-        yield line
+    lines = numbered_lines(path, encoding)
+    start = list(itertools.islice(lines, DETECTION_LINES))
+    has_ids = all(_split_id(line) is not None for _, line in start)
+    for number, line in itertools.chain(start, lines):
+        text = _split_id(line) if has_ids else line
+        if text is None:
+            raise QlogError(f"{path.name}, line {number}: is not an id, a tab and a text, as the lines before it are")
+        yield text
+
+
+def _split_id(line: str) -> str | None:
+    """The text behind an id; None if the line has no id."""
+    first, tab, text = line.partition("\t")
+    return text if tab and "\t" not in text and text.strip() and LIST_ID.fullmatch(first.strip()) else None
 
 
 def read_ngrams(path: Path, encoding: str) -> Iterator[str]:
@@ -108,15 +126,12 @@ def read_released(path: Path) -> Iterator[str]:
 
 
 def numbered_lines(path: Path, encoding: str) -> Iterator[tuple[int, str]]:
-    """The lines of a text file, gzip or not, with their numbers; blank ones are passed over."""
+    """The lines of a text file, compressed or not, with their numbers; blank ones are passed over."""
     number = 0
     try:
         codecs.lookup(encoding)
         with path.open("rb") as raw:
-            magic = raw.read(2)
-            raw.seek(0)
-            stream = gzip.GzipFile(fileobj=raw) if magic == b"\x1f\x8b" else raw
-            for line in stream:
+            for line in opened_plain(raw):
                 number += 1
                 text = line.decode(encoding).removeprefix("\ufeff").rstrip("\r\n")
                 if text.strip():
@@ -124,8 +139,10 @@ def numbered_lines(path: Path, encoding: str) -> Iterator[tuple[int, str]]:
     except LookupError:
         raise QlogError(f"{encoding!r} is not a text encoding: try utf-8 or latin-1") from None
     except UnicodeDecodeError:
-        raise QlogError(f"{path.name}, line {number}: is not {encoding}: name the list's encoding") from None
+        raise QlogError(
+            f"{path.name}, line {number}: is not {encoding}: name its encoding in the policy (pool.encoding)"
+        ) from None
     except FileNotFoundError:
         raise QlogError(f"{path}: no such file: name the file that holds the public list") from None
-    except (OSError, EOFError, zlib.error):
+    except DAMAGE:
         raise QlogError(f"{path.name}: cannot be read, or is damaged: fetch it again") from None

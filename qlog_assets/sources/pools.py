@@ -43,7 +43,7 @@ from qlog_assets.storage.digests import file_checksum, text_digest
 from qlog_assets.storage.private_files import seal
 from qlog_assets.storage.scratch import temporary_directory
 
-LOADER_VERSION = 2
+LOADER_VERSION = 3
 """Raise it when the same file would give another pool, or other facts about it."""
 PUBLIC_SEED = "qlog pool 1"
 """Sampling is not a secret: the pool it leaves is published with the release (specification 2.3 G3 b)."""

@@ -11,6 +11,7 @@ import itertools
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 
 import duckdb
@@ -18,7 +19,11 @@ import pyarrow as pa
 
 from qlog_assets.errors import QlogError
 from qlog_assets.months import Month
-from qlog_assets.sources.column_map import KNOWN_FORMATS, TIME_FORMATS, Column, ColumnMap
+from qlog_assets.sources.access_map import AccessMap
+from qlog_assets.sources.column_map import DEFAULT_DELIMITER, KNOWN_FORMATS, TIME_FORMATS, ColumnMap, LogMap
+from qlog_assets.sources.delimiters import column_position, header_fields, unclosed_header, with_delimiter
+from qlog_assets.sources.json_map import JsonMap
+from qlog_assets.sources.readers_access import REQUEST_SCHEMA, request_batches
 from qlog_assets.sources.readers_lines import (
     BLOCK_BYTES,
     LINE_SCHEMA,
@@ -27,11 +32,21 @@ from qlog_assets.sources.readers_lines import (
     line_offsets,
 )
 from qlog_assets.sources.readers_parquet import BATCH_ROWS, ParquetLog, is_parquet
-from qlog_assets.sources.readers_quoted import RECORD_SCHEMA, record_batches, split_record
-from qlog_assets.sources.readers_sql import classified_rows, literal, named_fields, named_parquet
+from qlog_assets.sources.readers_quoted import RECORD_SCHEMA, record_batches
+from qlog_assets.sources.readers_sql import (
+    classified_rows,
+    literal,
+    named_fields,
+    named_json,
+    named_parquet,
+    named_requests,
+)
 from qlog_assets.storage.engine import PARQUET, quoting_no_value
 
-FORMATS = (*KNOWN_FORMATS, "table")
+MAPS: dict[str, type[LogMap]] = {"table": ColumnMap, "json": JsonMap, "access": AccessMap}
+"""The formats that are read by a map which lies beside the file, and what their maps are."""
+FORMATS = (*KNOWN_FORMATS, *MAPS)
+NEEDS_MAP = "needs a column map: say where user, query and time are"
 ROUND_BYTES = 256 << 20
 """Of text parsed into one temporary table: some four million AOL rows, which DuckDB spills if its memory is small."""
 ROUND_ROWS = 4 << 20
@@ -43,19 +58,34 @@ class LogSource:
 
     path: Path
     format: str
-    columns: ColumnMap | None = None
+    columns: LogMap | None = None
+    user_key: bytes | None = field(default=None, repr=False, compare=False)
+    """The data set's secret, for logs whose users are keyed hashes."""
 
     def __post_init__(self) -> None:
         if self.format not in FORMATS:
             raise QlogError(f"{self.format!r} is not a log format: choose one of {', '.join(FORMATS)}")
-        if self.format == "table" and self.columns is None:
-            raise QlogError("a table needs a column map: say which columns hold user, query and time")
-        if self.format != "table" and self.columns is not None:
+        if self.format in MAPS and self.columns is None:
+            raise QlogError(f"the format {self.format} {NEEDS_MAP}")
+        if self.format not in MAPS and self.columns is not None:
             raise QlogError(f"the format {self.format} has its own columns: use the format table with a column map")
 
-    @property
-    def column_map(self) -> ColumnMap:
-        return self.columns or KNOWN_FORMATS[self.format]
+    @cached_property
+    def column_map(self) -> LogMap:
+        """The map by which the file is read, with what is found in its header where the map leaves that open."""
+        columns = self.columns or KNOWN_FORMATS[self.format]
+        if not isinstance(columns, ColumnMap) or columns.delimiter is not None:
+            return columns
+        if is_parquet(self.path):
+            return columns.with_changes(delimiter=DEFAULT_DELIMITER)
+        landing = LandingFile(self.path, columns.encoding)
+        try:
+            return with_delimiter(landing, columns)
+        except QlogError:
+            landing.refuse_no_text()
+            raise
+        finally:
+            landing.close()
 
 
 @dataclass(frozen=True)
@@ -111,15 +141,15 @@ def read_batch(
     `progress` is told how much of the file is read and how much there is, after each round.
     """
     columns = source.column_map
-    _check_time_format(connection, columns)
+    _check_time_format(connection, getattr(columns, "time_format", TIME_FORMATS[0]))
     log: ParquetLog | LandingFile
-    if source.format == "table" and is_parquet(source.path):
+    if isinstance(columns, ColumnMap) and source.format == "table" and is_parquet(source.path):
         log = ParquetLog(source.path, columns)
         rows = _Rows(log.batches(), log.schema, named_parquet(columns, log.types), ROUND_ROWS // BATCH_ROWS)
     else:
-        log = LandingFile(source.path, columns.encoding)
+        log = LandingFile(source.path, getattr(columns, "encoding", "utf-8"))
         try:
-            rows = _delimited_rows(log, columns)
+            rows = _text_rows(log, columns, source.user_key)
         except QlogError:
             log.refuse_no_text()
             raise
@@ -130,6 +160,8 @@ def read_batch(
             )
         if facts.accepted == 0 and isinstance(log, LandingFile):
             log.refuse_no_text()
+            if isinstance(columns, JsonMap):
+                _refuse_one_value(source.path, columns.encoding)
     finally:
         log.close()
     if facts.accepted + sum(facts.rejected.values()) != facts.read:
@@ -213,6 +245,20 @@ def _write_rejected(connection: duckdb.DuckDBPyConnection, name: str, rejected: 
     )
 
 
+def _text_rows(landing: LandingFile, columns: LogMap, user_key: bytes | None) -> _Rows:
+    """The rows of a file of lines, by the kind of its map."""
+    if isinstance(columns, ColumnMap):
+        return _delimited_rows(landing, columns)
+    rounds = ROUND_BYTES // BLOCK_BYTES
+    if isinstance(columns, JsonMap):
+        # A space in place of the line feed changes nothing in JSON.
+        return _Rows(_line_batches(landing.chunks(), 1, " "), LINE_SCHEMA, named_json(columns), rounds)
+    if isinstance(columns, AccessMap):
+        requests = request_batches(landing.chunks(), columns, user_key)
+        return _Rows(requests, REQUEST_SCHEMA, named_requests(columns), rounds)
+    raise TypeError(f"no reader for {type(columns).__name__}")
+
+
 def _delimited_rows(landing: LandingFile, columns: ColumnMap) -> _Rows:
     """The rows of a delimited file: finds the header, checks the map against it, and picks the way to split lines."""
     chunks = landing.chunks()
@@ -220,20 +266,24 @@ def _delimited_rows(landing: LandingFile, columns: ColumnMap) -> _Rows:
     if not start:
         raise _no_rows(landing.name)
     first_line, _, after = start.partition(b"\n")
-    names = _first_fields(landing.name, first_line, columns)
+    fields = header_fields(first_line, columns)
+    if fields is None and columns.header:
+        raise unclosed_header(landing.name)
+    names = fields or []
     skip = columns.header or (bool(columns.header_names) and names == list(columns.header_names))
     field_count = columns.field_count or len(names)
     positions = {
-        meaning: _position(landing.name, column, names, field_count) for meaning, column in columns.columns.items()
+        meaning: column_position(landing.name, column, names, field_count)
+        for meaning, column in columns.columns.items()
     }
     whole = itertools.chain([after if skip else start], chunks)
     lines = (chunk for chunk in whole if chunk)
     first_number = 2 if skip else 1
     named = named_fields(columns, positions, field_count)
     if columns.quoted:
-        batches, schema = record_batches(lines, first_number, columns.delimiter), RECORD_SCHEMA
+        batches, schema = record_batches(lines, first_number, columns.divider), RECORD_SCHEMA
     else:
-        batches, schema = _line_batches(lines, first_number, columns.delimiter), LINE_SCHEMA
+        batches, schema = _line_batches(lines, first_number, columns.divider), LINE_SCHEMA
     return _Rows(batches, schema, named, ROUND_BYTES // BLOCK_BYTES)
 
 
@@ -244,37 +294,28 @@ def _line_batches(chunks: Iterator[bytes], first_line: int, delimiter: str) -> I
         first_line += len(offsets) - 1
 
 
+def _refuse_one_value(path: Path, encoding: str) -> None:
+    """Raise if a file is one JSON value over many lines, as exports often are."""
+    landing = LandingFile(path, encoding)
+    try:
+        start = next(landing.chunks(), b"").lstrip()
+    finally:
+        landing.close()
+    if start.startswith(b"[") or start.partition(b"\n")[0].strip() == b"{":
+        raise QlogError(
+            f"{path.name}: is one JSON value and not one object per line: write its records as lines, for example with "
+            "jq -c '.[]' FILE"
+        )
+
+
 def _no_rows(file: str) -> QlogError:
     return QlogError(f"{file}: has no rows: name a file that holds a log")
 
 
-def _first_fields(file: str, line: bytes, columns: ColumnMap) -> list[str]:
-    text = line.decode("utf-8", "replace")
-    fields = split_record(text, columns.delimiter) if columns.quoted else text.split(columns.delimiter)
-    if fields is None and columns.header:
-        raise QlogError(
-            f"{file}: its first line opens a quote and does not close it: if quotes are text, set quote = none"
-        )
-    return [name.strip() for name in fields or []]
-
-
-def _position(file: str, column: Column, names: list[str], field_count: int) -> int:
-    """Where a mapped column stands. What the first line says is not printed: without a header it is private."""
-    if isinstance(column, str):
-        if names.count(column) != 1:
-            raise QlogError(f"{file}: its header has no single column named {column!r}: correct the column map")
-        return names.index(column) + 1
-    if column > field_count:
-        raise QlogError(f"{file}: has {field_count} columns, and the column map asks for column {column}")
-    return column
-
-
-def _check_time_format(connection: duckdb.DuckDBPyConnection, columns: ColumnMap) -> None:
-    if columns.time_format in TIME_FORMATS:
+def _check_time_format(connection: duckdb.DuckDBPyConnection, time_format: str) -> None:
+    if time_format in TIME_FORMATS:
         return
     try:
-        connection.execute("SELECT try_strptime('', ?)", [columns.time_format])
+        connection.execute("SELECT try_strptime('', ?)", [time_format])
     except duckdb.Error:
-        raise QlogError(
-            f"time_format {columns.time_format!r} has a directive that is not known: see strptime"
-        ) from None
+        raise QlogError(f"time_format {time_format!r} has a directive that is not known: see strptime") from None

@@ -9,8 +9,6 @@ from __future__ import annotations
 
 import codecs
 import enum
-import gzip
-import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
@@ -19,22 +17,14 @@ import numpy as np
 import pyarrow as pa
 
 from qlog_assets.errors import QlogError
+from qlog_assets.sources.compressed import DAMAGE, opened_plain
+from qlog_assets.sources.other_files import DAMAGED, say_other_kind
 
 BLOCK_BYTES = 4 << 20
 """Read at a time. Blocks of 32 MB cost five times the processor time: they are too large for the allocator to reuse."""
 LONGEST_LINE = 1 << 20
 """Bytes. No record of a search is longer: such a line is cut while reading, so memory stays bounded, and rejected."""
 
-GZIP_MAGIC = b"\x1f\x8b"
-COMPRESSED = "is compressed with {}: decompress it, or compress it with gzip"
-OTHER_MAGIC = {
-    b"PK\x03\x04": COMPRESSED.format("zip"),
-    b"BZh": COMPRESSED.format("bzip2"),
-    b"\xfd7zXZ\x00": COMPRESSED.format("xz"),
-    b"\x28\xb5\x2f\xfd": COMPRESSED.format("zstd"),
-    b"PAR1": "is not a readable Parquet file, or not given as one: fetch it again, or use the format table",
-}
-"""How files begin that are no lines of text, and what is said of them."""
 BYTE_ORDER_MARK = codecs.BOM_UTF8
 UNDECODABLE_MARK = "\udc80"
 
@@ -51,6 +41,14 @@ class Fault(enum.IntEnum):
     OVERLONG_LINE = 4
     FRACTIONAL_USER = 5
     INEXACT_USER = 6
+    NO_JSON_OBJECT = 7
+    NO_PLAIN_VALUE = 8
+    NO_ACCESS_LINE = 9
+    NOT_A_SEARCH = 10
+
+
+NOT_A_SEARCH = Fault.NOT_A_SEARCH.name.lower()
+"""The reason of a line that is whole and good, and tells of something else than a search."""
 
 
 def _mark_undecodable(error: UnicodeError) -> tuple[str, int]:
@@ -72,14 +70,12 @@ class LandingFile:
         try:
             self._raw: BinaryIO = path.open("rb")
             self.size = path.stat().st_size
-            magic = self._raw.read(8)
-            self._raw.seek(0)
+            self._stream = opened_plain(self._raw)
         except FileNotFoundError:
             raise QlogError(f"{path}: no such file: put the log there, or name the right path") from None
         except OSError as error:
             raise QlogError(f"{path}: cannot be read ({error.strerror}): name a file that you may read") from None
-        self._no_text = next((said for start, said in OTHER_MAGIC.items() if magic.startswith(start)), None)
-        self._stream = gzip.GzipFile(fileobj=self._raw) if magic.startswith(GZIP_MAGIC) else self._raw
+        self._path = path
 
     @property
     def position(self) -> int:
@@ -89,8 +85,9 @@ class LandingFile:
     def refuse_no_text(self) -> None:
         """Raise if the file begins like one that holds no lines of text. To be asked where no row can be used: `BZh`
         may also be what the first person typed, and one person's row may not cost the others theirs."""
-        if self._no_text is not None:
-            raise QlogError(f"{self.name}: {self._no_text}") from None
+        said = say_other_kind(self._path)
+        if said is not None:
+            raise QlogError(f"{self.name}: {said}") from None
 
     def close(self) -> None:
         self._stream.close()
@@ -124,8 +121,8 @@ class LandingFile:
     def _read(self, block_bytes: int) -> bytes:
         try:
             return self._stream.read(block_bytes)
-        except (OSError, EOFError, zlib.error):
-            raise QlogError(f"{self.name}: is damaged or cut short: fetch it again and ingest the whole file") from None
+        except DAMAGE:
+            raise QlogError(f"{self.name}: {DAMAGED}") from None
 
 
 def _without_mark(blocks: Iterator[bytes]) -> Iterator[bytes]:

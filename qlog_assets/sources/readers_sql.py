@@ -10,20 +10,27 @@ from datetime import datetime
 
 import pyarrow as pa
 
-from qlog_assets.sources.column_map import ColumnMap
+from qlog_assets.sources.access_map import AccessMap
+from qlog_assets.sources.column_map import ColumnMap, LogMap
+from qlog_assets.sources.json_map import JsonMap
 from qlog_assets.sources.normalise import WHITESPACE_CLASS
-from qlog_assets.sources.readers_lines import Fault
+from qlog_assets.sources.readers_lines import NOT_A_SEARCH, Fault
 from qlog_assets.sources.user_ids import canonical_user_sql, is_plain_sql, reason_against_sql
 
 LONGEST_QUERY = 4096
 """Characters. Search boxes take less; what is longer is a pasted document or a broken line."""
 
 OUTSIDE_POLICY = "month_outside_policy"
-"""The one reason that says nothing against a row: it is good, and of a month that is not asked for."""
+"""The reason of a row that is good, and of a month that is not asked for."""
+
+NOTHING_AGAINST = frozenset({OUTSIDE_POLICY, NOT_A_SEARCH})
+"""The reasons that say nothing against a row. Most requests of a web server are no searches."""
 
 OFFSET_FORMATS = tuple(
     f"%Y-%m-%d{separator}%H:%M:%S{fraction}%z" for separator in (" ", "T") for fraction in ("", ".%f")
 )
+
+REQUEST_TIME = "%d/%b/%Y:%H:%M:%S %z"
 
 ADJACENT_NUMBERS = re.compile("%[YymdHMS]%[YymdHMS]")
 
@@ -35,14 +42,18 @@ def literal(text: str) -> str:
 
 def named_fields(columns: ColumnMap, positions: dict[str, int], field_count: int) -> str:
     """Select (line, fault, complete, user_text, query, time, rank_text, url) from lines and quoted records."""
-    split = f"string_split(text, chr({ord(columns.delimiter)}))"
+    split = f"string_split(text, chr({ord(columns.divider)}))"
     fields = f"coalesce(fields, {split})" if columns.quoted else split
     picked = {name: f"parts[{position}]" for name, position in positions.items()}
+    if columns.query_in_brackets:
+        picked["query"] = _without_brackets(picked["query"])
+    if columns.rank_and_order:
+        picked["rank"] = _first_of_two(picked["rank"])
     # A line ends with one delimiter too many (see line_batch), so it has one part more than fields.
     return f"""
         SELECT line, fault, len(parts) = {field_count + 1} AS complete,
                {picked["user"]} AS user_text, {picked["query"]} AS query,
-               {_time_from_text(picked["time"], columns.time_format)} AS "time",
+               {_mapped_time(picked["time"], columns)} AS "time",
                {picked.get("rank", "CAST(NULL AS VARCHAR)")} AS rank_text,
                {picked.get("url", "CAST(NULL AS VARCHAR)")} AS url
         FROM (SELECT line, fault, {fields} AS parts FROM ingest_batch)"""
@@ -54,18 +65,55 @@ def named_parquet(columns: ColumnMap, types: dict[str, pa.DataType]) -> str:
     if pa.types.is_timestamp(kind):
         time = """timezone('UTC', "time")""" if kind.tz else '"time"'
     else:
-        time = _time_from_text("""CAST("time" AS VARCHAR)""", columns.time_format)
+        time = _mapped_time("""CAST("time" AS VARCHAR)""", columns)
     rank = "nullif(CAST(rank AS VARCHAR), 'nan')" if "rank" in types else "CAST(NULL AS VARCHAR)"
+    rank = _first_of_two(rank) if columns.rank_and_order else rank
+    query = "CAST(query AS VARCHAR)"
+    query = _without_brackets(query) if columns.query_in_brackets else query
     url = "CAST(url AS VARCHAR)" if "url" in types else "CAST(NULL AS VARCHAR)"
     return f"""
         SELECT line, CASE WHEN fault <> 0 THEN fault WHEN contains(concat("user", query, {url}), chr(0))
                           THEN {Fault.NUL_BYTE:d} ELSE 0 END AS fault,
-               true AS complete, "user" AS user_text, CAST(query AS VARCHAR) AS query,
+               true AS complete, "user" AS user_text, {query} AS query,
                {time} AS "time", {rank} AS rank_text, {url} AS url
         FROM ingest_batch"""
 
 
-def classified_rows(named: str, columns: ColumnMap, start: datetime, end: datetime) -> str:
+def named_json(columns: JsonMap) -> str:
+    """Select the same columns from lines that are JSON objects.
+
+    A number is taken as it is written. Whatever else than a text or a number stands where one is wanted is no value:
+    two people's ids would be one `true`.
+    """
+    paths = columns.paths
+    listed = "[" + ", ".join(literal(path) for path in paths.values()) + "]"
+    picked = {name: f"parts[{position}]" for position, name in enumerate(paths, 1)}
+    nested = "list_has_any(kinds, ['OBJECT', 'ARRAY', 'BOOLEAN'])"
+    return f"""
+        SELECT line, CASE WHEN fault <> 0 THEN fault
+                          WHEN json_type(document) IS DISTINCT FROM 'OBJECT' THEN {Fault.NO_JSON_OBJECT:d}
+                          WHEN {nested} THEN {Fault.NO_PLAIN_VALUE:d}
+                          WHEN contains(array_to_string(parts, ''), chr(0)) THEN {Fault.NUL_BYTE:d}
+                          ELSE 0 END AS fault,
+               true AS complete, {picked["user"]} AS user_text, {picked["query"]} AS query,
+               {_time_from_text(picked["time"], columns.time_format)} AS "time",
+               {picked.get("rank", "CAST(NULL AS VARCHAR)")} AS rank_text,
+               {picked.get("url", "CAST(NULL AS VARCHAR)")} AS url
+        FROM (SELECT line, fault, document, json_type(document, {listed}) AS kinds,
+                     json_extract_string(document, {listed}) AS parts
+              FROM (SELECT line, fault, CASE WHEN json_valid(text) THEN text END AS document FROM ingest_batch))"""
+
+
+def named_requests(columns: AccessMap) -> str:
+    """Select the same columns from the requests of an access log. Its searches have no clicks."""
+    return f"""
+        SELECT line, fault, true AS complete, "user" AS user_text, query,
+               {_time_from_text('"time"', REQUEST_TIME)} AS "time",
+               CAST(NULL AS VARCHAR) AS rank_text, CAST(NULL AS VARCHAR) AS url
+        FROM ingest_batch"""
+
+
+def classified_rows(named: str, columns: LogMap, start: datetime, end: datetime) -> str:
     """Select (line, user, query, time, rank, url, reason); `reason` is null where the row is accepted.
 
     The user is made canonical here, the same way for every format. The first reason that applies is the one given: what
@@ -109,6 +157,24 @@ def _with_canonical_user(named: str) -> str:
 def _starts_printable(text: str) -> str:
     """True for texts that start with a printing ASCII character and so are surely not blank: two comparisons."""
     return f"({text} >= '!' AND {text} < chr(127))"
+
+
+def _without_brackets(query: str) -> str:
+    return f"""CASE WHEN starts_with({query}, '[') AND ends_with({query}, ']') AND length({query}) > 1
+                    THEN substr({query}, 2, length({query}) - 2) ELSE {query} END"""
+
+
+def _first_of_two(rank: str) -> str:
+    """The first of two numbers with spaces between them. Anything else stays as it is, and is a bad rank."""
+    pair = "^ *([0-9]+) +[0-9]+ *$"
+    return f"""CASE WHEN regexp_matches({rank}, '{pair}') THEN regexp_extract({rank}, '{pair}', 1) ELSE {rank} END"""
+
+
+def _mapped_time(text: str, columns: ColumnMap) -> str:
+    """A timestamp from the text that a map says, with the file's date before it if that is given once."""
+    if columns.date is None:
+        return _time_from_text(text, columns.time_format)
+    return _time_from_text(f"('{columns.date.isoformat()} ' || {text})", f"%Y-%m-%d {columns.time_format}")
 
 
 def _time_from_text(text: str, time_format: str) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Callable
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -138,6 +139,7 @@ def make_twin(folder: Path, policy: Policy, rows: int, seed: int) -> tuple[Wareh
     write_log(path, rows, seed, MONTH, MONTH)
     applied = policy.with_changes(first=MONTH, last=MONTH)
     with Engine.open(warehouse) as engine:
-        ingest_batch(warehouse, engine, batch_of(path, "aol"), applied.admission)
+        # The twin's users have ids, whoever is one user of the log that it stands for.
+        ingest_batch(warehouse, engine, batch_of(path, "aol"), replace(applied.admission, one_user=None))
     assemble_raw_log(warehouse, MONTH)
     return warehouse, applied

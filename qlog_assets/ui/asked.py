@@ -9,8 +9,6 @@ from __future__ import annotations
 
 import hmac
 import json
-import os
-import re
 import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -18,13 +16,13 @@ from pathlib import Path
 from urllib.parse import quote, unquote
 
 from qlog_assets.processes import user_name
-from qlog_assets.storage.scratch import make_private, temporary_directory
+from qlog_assets.storage.secret_keys import find_key, make_key
 
 NAME_TAG = "qlog/asked_by"
 PROOF_TAG = "qlog/asked_by_proof"
 NAME_HEADER = "x-qlog-asked-by"
 PROOF_HEADER = "x-qlog-asked-by-proof"
-KEY_BYTES = 32
+KEY_NAME = "ui.key"
 LONGEST_NAME = 64
 
 
@@ -39,13 +37,8 @@ class Seal:
         """The seal of the warehouse with this private zone; its key is made on first use."""
         found = cls.found(private)
         if found is None:
-            make_private(private)
-            with temporary_directory(private) as scratch:
-                fresh = scratch / "ui.key"
-                descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-                with os.fdopen(descriptor, "w", encoding="ascii") as stream:
-                    stream.write(secrets.token_hex(KEY_BYTES))
-                os.replace(fresh, private / "ui.key")
+            (private / KEY_NAME).unlink(missing_ok=True)
+            make_key(private / KEY_NAME)
             found = cls.found(private)
             assert found is not None
         return found
@@ -53,20 +46,8 @@ class Seal:
     @classmethod
     def found(cls, private: Path) -> Seal | None:
         """The seal, if there is a key that nobody else can read: a name that others could sign is not proven."""
-        try:
-            descriptor = os.open(private / "ui.key", os.O_RDONLY | os.O_NOFOLLOW)
-        except OSError:
-            return None
-        with os.fdopen(descriptor, encoding="ascii", errors="replace") as stream:
-            about = os.fstat(descriptor)
-            text = stream.read(2 * KEY_BYTES)
-        if (
-            about.st_mode & 0o077
-            or about.st_uid != os.getuid()
-            or not re.fullmatch(f"[0-9a-f]{{{2 * KEY_BYTES}}}", text)
-        ):
-            return None
-        return cls(bytes.fromhex(text))
+        key = find_key(private / KEY_NAME)
+        return None if key is None else cls(key)
 
     def _code(self, *parts: str) -> str:
         return hmac.digest(self.key, json.dumps(parts).encode(), "sha256").hex()

@@ -25,6 +25,7 @@ from qlog_assets.pipeline.batches import (
 from qlog_assets.pipeline.landing import batch_of, landed_files, landing_checksum
 from qlog_assets.pipeline.public_material import PUBLIC_LISTS, PublicLists, pool_spec
 from qlog_assets.pipeline.stage import ORIGIN, Stage, Work
+from qlog_assets.pipeline.user_key import with_user_key
 from qlog_assets.privacy.parameters import Parameters
 from qlog_assets.sources.pools import load_pool, load_url_list
 from qlog_assets.sources.readers import MonthRange
@@ -141,7 +142,10 @@ class Recomputation:
             return Outcome(f"{label}: its landing file is no longer there as it was read")
         if made.code_version != READER_VERSION:
             return Outcome(f"{label}: it was read by another version of qlog")
-        batch = batch_of(*landed[0])
+        try:
+            batch = with_user_key(self.warehouse, batch_of(*landed[0]), [partition])
+        except QlogError as error:
+            return Outcome(f"{label}: it cannot be read again: {error}")
         months = MonthRange(Month(made.parameters["first"]), Month(made.parameters["last"]))
         admission = Admission(months, Fraction(1))
         if describe_reading(batch, admission) != made.parameters:

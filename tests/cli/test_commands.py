@@ -117,6 +117,20 @@ def test_guarantee_reads_the_policy_file_and_set_changes_it(home: Path) -> None:
     assert "transitions" not in {part["name"] for part in without["parts"]}
 
 
+def test_guarantee_is_of_the_lists_that_the_policy_names_and_tries_other_kinds_of_pool(home: Path) -> None:
+    make_home(home)
+    edit_policy(home, safelog='delta = "1e-6"\nclick_scale = 4')
+    clicks = {part["name"]: part for part in qlog(home, "guarantee", "safelog", "--json").json["parts"]}["clicks"]
+    assert clicks["proven"]["delta"] > 0
+    (home / "urls.txt").write_text("http://tea.example\n", encoding="utf-8")
+    edit_policy(home, top='url_list = "urls.txt"')
+    clicks = {part["name"]: part for part in qlog(home, "guarantee", "safelog", "--json").json["parts"]}["clicks"]
+    assert clicks["proven"]["delta"] == 0, "clicks on listed urls take no share of delta, and a release would not"
+    for kind in ("default", "ngram_file", "query_list"):
+        assert qlog(home, "guarantee", "safelog", "--set", f"pool.kind={kind}", "--json").json["proven"]
+    assert "needs the ids of earlier" in qlog(home, "guarantee", "safelog", "--set", "pool.kind=releases").refusal
+
+
 def test_release_answers_what_was_charged_and_where_the_files_are(released: Path) -> None:
     """Made with the policy file's parameters, and served without a charge when it is asked for again."""
     answer = qlog(released, "release", "safelog", "--month", MARCH, "--json").json

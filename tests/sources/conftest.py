@@ -9,6 +9,7 @@ import duckdb
 import pytest
 
 from qlog_assets.months import Month
+from qlog_assets.sources.access_map import AccessMap
 from qlog_assets.sources.column_map import ColumnMap
 from qlog_assets.sources.readers import BatchFacts, LogSource, MonthRange, read_batch
 
@@ -67,5 +68,20 @@ def read(connection: duckdb.DuckDBPyConnection, tmp_path: Path) -> Callable[...,
         path = directory / name
         path.write_bytes(content.encode() if isinstance(content, str) else content)
         return Reading(connection, LogSource(path, format, columns), months, directory / "out")
+
+    return reading
+
+
+@pytest.fixture
+def keyed(connection: duckdb.DuckDBPyConnection, tmp_path: Path) -> Callable[..., Reading]:
+    """Reads an access log with a key."""
+    count = iter(range(10**6))
+
+    def reading(content: str | bytes, columns: AccessMap, key: bytes | None = bytes(range(32))) -> Reading:
+        directory = tmp_path / f"keyed{next(count)}"
+        directory.mkdir()
+        path = directory / "access.log"
+        path.write_bytes(content.encode() if isinstance(content, str) else content)
+        return Reading(connection, LogSource(path, "access", columns, key), SPRING, directory / "out")
 
     return reading

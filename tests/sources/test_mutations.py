@@ -1,12 +1,13 @@
 """A thousand damaged files: each ends in rows that add up or in one line of refusal, and in nothing else.
 
 The seed is fixed, so a file that fails here fails again. What is damaged are files as people have them: AOL's, a quoted
-CSV, a table with a column map, gzip, Parquet of texts and of numbers.
+CSV, a table with a column map, gzip, zstd, JSON lines, an access log, SogouQ, Parquet of texts and of numbers.
 """
 
 from __future__ import annotations
 
 import gzip
+import json
 import random
 from collections.abc import Callable
 from datetime import datetime
@@ -22,8 +23,7 @@ from support.instances import make_home
 
 from qlog_assets.errors import QlogError
 from qlog_assets.months import Month
-from qlog_assets.sources.column_map import ColumnMap
-from qlog_assets.sources.readers import LogSource, MonthRange, read_batch
+from qlog_assets.sources.readers import MAPS, LogSource, MonthRange, read_batch
 
 pytestmark = pytest.mark.faults
 
@@ -31,12 +31,20 @@ SPRING = MonthRange(Month("2006-03"), Month("2006-05"))
 FILES = 1000
 THROUGH_THE_COMMAND_LINE = 20
 SECRET = "jane doe 4111"
+FOUND = 'user = "user"\nquery = "query"\ntime = "time"\n'
+PATHS = 'user = "_source.user"\nquery = "_source.q[0]"\ntime = "at"\nrank = "_source.rank"\n'
+REQUESTS = 'user = "auth_user"\nquery_parameter = "q"\npath = "/search"\n'
+SOGOU = (
+    "user = 2\nquery = 3\ntime = 1\nrank = 4\nheader = false\nfield_count = 4\ndate = 2006-03-05\n"
+    'time_format = "%H:%M:%S"\nrank_and_order = true\nquery_in_brackets = true\nencoding = "gb18030"\n'
+)
 CSV = 'user = "user"\nquery = "query"\ntime = "time"\nrank = "rank"\nurl = "url"\ndelimiter = ","\n'
 POSITIONS = 'user = 2\nquery = 1\ntime = 3\nheader = false\nfield_count = 3\ntime_format = "epoch_seconds"\n'
 NAMED = 'user = "user"\nquery = "query"\ntime = "time"\n'
 HOSTILE = (
     b"\0", b"\xef\xbb\xbf", b"\xff\xfe", b"\xed\xa0\x80", b'"', b'""', b"\r", b"\n", b"\r\n", b"\t", b",",
     b"nan", b"7.0", b"-0", b"1e309", b"9" * 400, "\u2028\u00a0\u0301".encode(), b"PAR1", b"\x1f\x8b\x08", b"BZh9",
+    b"\x28\xb5\x2f\xfd", b"{", b"}", b"[", b"\\u0000", b"%00", b"%ff", b"\\", b";", b"|",
 )  # fmt: skip
 
 
@@ -52,6 +60,26 @@ def quoted() -> bytes:
 
 def positions() -> bytes:
     return "".join(f"{SECRET} caf\u00e9\t{n}\t{1141209000 + n}.5\n" for n in range(40)).encode()
+
+
+def nested() -> bytes:
+    rows = [
+        {"_source": {"user": n, "q": [f"{SECRET} {n}"], "rank": n}, "at": f"2006-03-{1 + n % 28:02d}T10:00:00Z"}
+        for n in range(40)
+    ]
+    return "".join(json.dumps(row) + "\n" for row in rows).encode()
+
+
+def requests() -> bytes:
+    return "".join(
+        f'192.0.2.{n} - u{n} [0{1 + n % 9}/Mar/2006:10:00:{n:02d} +0100] "GET /search?q=jane+doe+4111+{n} HTTP/1.1" '
+        f'{(200, 304, 404)[n % 3]} {n} "-" "Mozilla/5.0"\n'
+        for n in range(40)
+    ).encode()
+
+
+def sogou() -> bytes:
+    return "".join(f"10:00:{n:02d}\t{n}\t[{SECRET} \u5929\u6c14]\t{n} {n}\n" for n in range(40)).encode("gb18030")
 
 
 def parquet(users: pa.Array, times: pa.Array) -> bytes:
@@ -70,6 +98,12 @@ KINDS: dict[str, tuple[str, str | None, bytes]] = {
     "positions": ("table", POSITIONS, positions()),
     "latin-1": ("table", POSITIONS + 'encoding = "latin-1"\n', positions()),
     "gb18030": ("table", POSITIONS + 'encoding = "gb18030"\n', positions()),
+    "delimiter found": ("table", FOUND, quoted()),
+    "aol in zstd": ("aol", None, pa.compress(aol(), "zstd", asbytes=True)),
+    "json": ("json", PATHS, nested()),
+    "json in gzip": ("json", PATHS, gzip.compress(nested(), mtime=0)),
+    "access": ("access", REQUESTS, requests()),
+    "sogou": ("table", SOGOU, sogou()),
     "excite": ("excite", None, "".join(f"{n:04X}\t9709160019{n:02d}\t{SECRET}\n" for n in range(40)).encode()),
     "parquet of texts": ("table", NAMED, parquet(pa.array([f"u{n}" for n in range(40)]), TIMES)),
     "parquet of floats": (
@@ -136,7 +170,7 @@ def test_a_damaged_file_is_read_in_rows_that_add_up_or_refused_in_one_line(tmp_p
             (tmp_path / "columns.toml").write_text(columns or "", encoding="utf-8")
             path, out = tmp_path / "log.txt", tmp_path / f"out{number}"
             path.write_bytes(content)
-            chosen = ColumnMap.load(tmp_path / "columns.toml") if columns else None
+            chosen = MAPS[format].load(tmp_path / "columns.toml") if columns else None
             try:
                 facts = read_batch(connection, LogSource(path, format, chosen), SPRING, out)
             except QlogError as refusal:

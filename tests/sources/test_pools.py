@@ -99,6 +99,29 @@ def test_a_bad_line_is_named_by_its_number_and_not_by_its_words(
 def test_a_list_in_another_encoding_and_a_gzip_list_are_read(pool: Any) -> None:
     assert pool("café\n".encode("latin-1"), "query_list", encoding="latin-1") == ["café"]
     assert pool(gzip.compress(b"Tea\n"), "query_list", name="list.gz") == ["tea"]
+    assert pool(pa.compress(b"Tea\n", "zstd", asbytes=True), "query_list", name="list.zst") == ["tea"]
+
+
+@pytest.mark.parametrize(
+    ("content", "queries"),
+    [
+        ("1048585\tparis hotels\n2\ttea\n", ["paris hotels", "tea"]),
+        ("q-1\tParis  Hotels\r\nq-2\t2006\r\n", ["2006", "paris hotels"]),
+        # Words between tabs, a list of which only a part has ids, and numbers behind the tab are texts as they stand.
+        ("ice\tcream\nnew\tyork\n", ["ice cream", "new york"]),
+        ("1\ttea\ncake\n", ["1 tea", "cake"]),
+        ("tea\t12\ncake\t7\n", ["cake 7", "tea 12"]),
+        ("1\ttea\tgreen\n", ["1 tea green"]),
+    ],
+)
+def test_ids_before_a_tab_are_no_part_of_a_query(pool: Any, content: str, queries: list[str]) -> None:
+    assert pool(content, "query_list") == queries
+
+
+def test_a_list_of_ids_says_which_line_has_none(pool: Any) -> None:
+    with pytest.raises(QlogError, match=r"list\.txt, line 1501: is not an id, a tab and a text") as raised:
+        pool("".join(f"{row}\ttea {row}\n" for row in range(1500)) + "private words\n", "query_list")
+    assert "private" not in str(raised.value)
 
 
 def test_the_default_pool_is_built_once_and_found_again(tmp_path: Path) -> None:

@@ -262,7 +262,7 @@ PRIVATE = "jane doe 4111111111111111"
             "asks for column 9",
         ),
         (f'"{PRIVATE}\n', "table", CSV.with_changes(header=True), "opens a quote"),
-        (f"u,q,{PRIVATE}\n", "table", CSV.with_changes(time_format="%Q"), "directive that is not known"),
+        (f"u,q,{PRIVATE}\n", "table", CSV.with_changes(time_format="%Y-%m %Q"), "directive that is not known"),
         (b"PAR1" + PRIVATE.encode(), "table", CSV, "not a readable Parquet file"),
     ],
 )
@@ -302,7 +302,7 @@ def test_a_missing_file_a_directory_and_an_unknown_format_say_what_to_do(
         read_batch(connection, LogSource(tmp_path / "absent.txt", "aol"), SPRING, tmp_path / "out")
     with pytest.raises(QlogError, match="cannot be read"):
         read_batch(connection, LogSource(tmp_path, "aol"), SPRING, tmp_path / "out")
-    with pytest.raises(QlogError, match="choose one of aol, excite, table"):
+    with pytest.raises(QlogError, match="choose one of aol, excite, table, json, access"):
         LogSource(tmp_path, "msn")
     with pytest.raises(QlogError, match="needs a column map"):
         LogSource(tmp_path, "table")
