@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -10,8 +11,9 @@ import typer
 from qlog_assets.cli.arguments import Sets, opened, parse_month, parse_settings, parsed
 from qlog_assets.cli.output import Json, bold, console, progress, progress_bar, show, show_table
 from qlog_assets.errors import QlogError
+from qlog_assets.mechanisms.names import folder_names
 
-PLANNED = "zealous"
+PLANNED = tuple(name for name in folder_names() if name != "baselines")
 SPREAD = "budget"
 
 
@@ -33,10 +35,28 @@ def printed(value: Any) -> str:
 
 
 def plan_lines(facts: dict[str, Any]) -> None:
-    names = ["method", "items_per_user", "set_share", "released", "relative_error"]
-    show_table(names, [[printed(row.get(name)) for name in names] for row in facts["settings"]])
-    console.print("The first line, as the policy has it:\n")
+    for line in (*facts["words"], *facts["switched_off"]):
+        console.print(line)
+    columns = ["ε", "settings", "table", "rows", "from noise", "error of counts", "users heard"]
+    rows = []
+    for point in facts["curve"]:
+        for settings in ("policy", "recommended"):
+            for table, told in point[settings].items():
+                rows.append([f"{point['epsilon']:.4g}", settings, table, *map(printed_cell, told_cells(told))])
+    show_table(columns, rows)
+    console.print(f"\nRecommended, at ε = {facts['epsilon']:.6g} and δ = {facts['delta']:.3g}, as the policy has it:\n")
     console.print(facts["policy"])
+    if facts["plot"] is not None:
+        console.print(f"\nplot: {facts['plot']}")
+
+
+def told_cells(told: dict[str, Any]) -> tuple[Any, ...]:
+    error, heard = (None if told[key] is None else f"{100 * told[key]:.0f} %" for key in ("error", "heard"))
+    return f"{told['rows']:,.1f}", f"{told['noise_rows']:,.1f}", error, heard
+
+
+def printed_cell(value: Any) -> str:
+    return "" if value is None else str(value)
 
 
 def register(app: typer.Typer) -> None:
@@ -67,36 +87,47 @@ def register(app: typer.Typer) -> None:
     def plan(
         mechanism: Annotated[
             str,
-            typer.Argument(help=f"{PLANNED}: its settings; {SPREAD}: how a budget spreads over months and mechanisms"),
+            typer.Argument(
+                help=f"{', '.join(PLANNED)}: its settings; {SPREAD}: how a budget spreads over months and mechanisms",
+                autocompletion=lambda: [*PLANNED, SPREAD],
+            ),
         ],
-        rows: Annotated[int, typer.Option(help="About how many rows a month of the log has")],
-        seed: Annotated[int, typer.Option(help="Seed of the twin and of the noise")] = 1,
+        preset: Annotated[
+            str | None, typer.Option(help="The log's shape and size: small, library, shop, wiki or engine")
+        ] = None,
+        users: Annotated[int | None, typer.Option(help="About how many users a month of the log has")] = None,
+        queries_per_user: Annotated[
+            float | None, typer.Option(help="About how many searches one of them makes in a month")
+        ] = None,
+        rows: Annotated[
+            int | None,
+            typer.Option(help="About how many rows a month has: plan on a synthetic twin of so many instead"),
+        ] = None,
+        epsilon: Annotated[
+            str | None, typer.Option(help="ε of one release; without one, what the policy's own parameters cost")
+        ] = None,
+        plot: Annotated[Path | None, typer.Option(help="Where to write the picture over ε, an SVG file")] = None,
+        seed: Annotated[int, typer.Option(help="Seed of the made-up users and of the noise")] = 1,
         assignments: Sets = None,
         as_json: Json = False,
     ) -> None:
-        """Choose settings, or spread a budget over months, on a synthetic twin. The log itself is never read."""
+        """Choose settings, or spread a budget over months, on made-up users. The log itself is never read.
+
+        Say how large a month is: qlog plan safelog --preset small, qlog plan zealous --users 30000 --queries-per-user
+        4, or, for a log like a search engine's, qlog plan safelog --rows 500000.
+        """
         if mechanism == SPREAD:
+            if rows is None or any(each is not None for each in (preset, users, queries_per_user, epsilon, plot)):
+                raise QlogError(f"qlog plan {SPREAD} takes --rows alone: about how many rows a month of the log has")
             plan_budget(rows, seed, parse_settings(assignments), as_json)
             return
-        from qlog_assets.mechanisms.register import mechanism as known
-        from qlog_assets.studies.zealous.planner import plan_modern
+        from qlog_assets.api.planning import plan_mechanism
 
-        if mechanism != PLANNED:
-            raise QlogError(f"nothing to plan for {mechanism!r}: choose {PLANNED} or {SPREAD}")
-        _, policy = opened()
-        policy = policy.with_settings(parsed(assignments, mechanism))
-        planned = known(mechanism)
-        with progress(as_json) as tell:
-            tried = plan_modern(policy.parameters(planned), rows, seed, tell)  # type: ignore[arg-type]
-        best = {
-            "variant": "modern",
-            **{key: tried[0][key] for key in tried[0] if key in planned.policy_section.model_fields},
-        }
-        lines = [
-            f"{key} = {value if isinstance(value, int) else repr(value)}".replace("'", '"')
-            for key, value in best.items()
-        ]
-        show({"settings": tried, "policy": "\n".join([f"[{mechanism}]", *lines])}, as_json, plan_lines)
+        told = {"preset": preset, "users": users, "queries_per_user": queries_per_user, "rows": rows}
+        settings = parsed(assignments, mechanism)
+        with progress_bar(as_json) as (_, bar):
+            facts = plan_mechanism(mechanism, settings, told, epsilon, plot, seed, bar)
+        show(facts, as_json, plan_lines)
 
 
 def plan_budget(rows: int, seed: int, settings: dict[str, str], as_json: bool) -> None:
