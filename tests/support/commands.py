@@ -48,7 +48,9 @@ def fenced_commands(page: Path) -> list[str]:
     """The `qlog` commands in a page's code blocks, without what a shell does before or after them."""
     blocks = re.findall(r"^```(?:\w*)\n(.*?)^```", page.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
     lines = "\n".join(blocks).replace("\\\n", " ").splitlines()
-    return [found[0].strip() for line in lines if (found := re.findall(r"(?:^|[\s/])(qlog\s[^|>#]*)", f" {line}"))]
+    # The program's name stands first, after settings of the environment, or behind its directory; a user has it, too.
+    program = re.compile(r"(?:^(?:[A-Z_]+=\S+\s+)*|/s?bin/)(qlog\s[^|>#]*)")
+    return [found[1].strip() for line in lines if (found := program.search(line))]
 
 
 def inline_commands(page: Path) -> list[str]:
