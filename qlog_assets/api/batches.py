@@ -78,7 +78,7 @@ def list_batches(warehouse: Warehouse, policy: Policy) -> dict[str, Any]:
 
 def withdraw(warehouse: Warehouse, policy: Policy, word: str, reason: str, tell: Tell) -> dict[str, Any]:
     """Withdraw a batch, named by its key or its file, as a Dagster run; says what that does to released months."""
-    from qlog_assets.orchestration.batch_pages import WITHDRAW_JOB
+    from qlog_assets.orchestration.batch_pages import WITHDRAW_JOB, WITHDRAW_STEP
     from qlog_assets.orchestration.resources import BATCHES
 
     if not reason.strip():
@@ -88,7 +88,7 @@ def withdraw(warehouse: Warehouse, policy: Policy, word: str, reason: str, tell:
     batch = known_batch(warehouse, key)
     identity = identity_of(batch.provenance)
     known = before is not None and identity in before.withdrawals()
-    config = {"ops": {WITHDRAW_JOB: {"config": {"reason": reason}}}}
+    config = {"ops": {WITHDRAW_STEP: {"config": {"reason": reason}}}}
     run(warehouse, JobRun(WITHDRAW_JOB, key, config, new_in=BATCHES.name), tell)
     book = Book(Ledger.read(warehouse.ledger_url), policy.dataset)
     record = book.withdrawals()[identity]

@@ -70,6 +70,7 @@ def ingest_files(
     *,
     again_because: str | None = None,
     bring_back: bool = False,
+    bar: Bar | None = None,
 ) -> dict[str, Any]:
     """Ingest files one after the other; what was ingested before is named and adds nothing.
 
@@ -111,7 +112,7 @@ def ingest_files(
             tell(f"reading {path.name}")
             said = {"again_because": again_because} if is_withdrawn else {}
             config = {"ops": {LANDING_BATCH: {"config": said | {"bring_back_forgotten": bring_back}}}}
-            run(warehouse, JobRun("ingest", batch.key, config, new_in=BATCHES.name), tell)
+            run(warehouse, JobRun("ingest", batch.key, config, new_in=BATCHES.name), tell, bar)
             partition = warehouse.current(LANDING_BATCH, batch.key)
             known.append(partition)
             facts = batch_counts(partition)

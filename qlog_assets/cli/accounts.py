@@ -116,3 +116,6 @@ def forget_lines(facts: dict[str, Any]) -> None:
     for name in facts["landing"]:
         state = "deleted" if name in facts["landing_deleted"] else "still holds forgotten months (--landing deletes it)"
         console.print(f"{name}: {state}")
+    for name in facts["unread"]:
+        state = "deleted" if name in facts["landing_deleted"] else "still there (--landing deletes it)"
+        console.print(f"{name}: its ingest failed, so its months are unknown; last written before that month: {state}")

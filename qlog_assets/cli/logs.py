@@ -110,9 +110,17 @@ def ingest(
     from qlog_assets.api.operations import ingest_files
 
     def reading(bring_back: bool) -> dict[str, Any]:
-        with progress(as_json) as tell:
+        with progress_bar(as_json) as (tell, bar):
             return ingest_files(
-                warehouse, policy, paths, format, columns, tell, again_because=again_because, bring_back=bring_back
+                warehouse,
+                policy,
+                paths,
+                format,
+                columns,
+                tell,
+                again_because=again_because,
+                bring_back=bring_back,
+                bar=bar,
             )
 
     facts = reading(yes)

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from qlog_assets.ledger.budget import Budget
-from qlog_assets.ledger.chain import Event, broken_links
+from qlog_assets.ledger.chain import BATCH_WITHDRAWN, Event, broken_links
 from qlog_assets.ledger.ledger import check_history
 from qlog_assets.ledger.records import Charge
 from qlog_assets.ledger.rules import as_reason
@@ -104,7 +104,8 @@ def reset_witness(
 
 
 def _charge_as_lost(writer: Writer, state: State, remembered: State, found: Comparison, reason: str) -> Recovery:
-    """Charge for everything that the witness knows and the ledger does not; lower budgets where they were lower."""
+    """Charge for everything that the witness knows and the ledger does not; lower budgets where they were lower, and
+    keep out of use what was withdrawn."""
 
     def append(kind: str, dataset: str, facts: dict[str, Any]) -> Event:
         event = writer.append(kind, dataset, facts)
@@ -125,6 +126,11 @@ def _charge_as_lost(writer: Writer, state: State, remembered: State, found: Comp
     for key, skip in remembered.skips.items():
         if key not in state.skips and not any(c.request.key == key and c.counted for c in state.charges.values()):
             append(SKIPPED, skip.dataset, skip.as_facts())
+    for name, withdrawals in remembered.batch_withdrawals.items():
+        for record in withdrawals:
+            if record.in_force and state.withdrawal_in_force(name, *record.identity) is None:
+                what = {"batch": record.batch, "landing": record.landing, "reading": record.reading}
+                append(BATCH_WITHDRAWN, name, {**what, "reason": record.reason})
     if state.witnessed:
         append("unwitnessed", "", {"reason": f"its witness has another history after event {found.shared}: {reason}"})
     if len(writer.events) > before:

@@ -28,8 +28,8 @@ from qlog_assets.storage.partition import Partition
 from qlog_assets.storage.warehouse import Warehouse
 
 FEW_ROWS_REJECTED = "few_rows_rejected"
-WITHDRAW_JOB = "withdraw_batch"
-"""Also the name of its one step, which takes the reason."""
+WITHDRAW_JOB, WITHDRAW_STEP = "withdraw_batch", "withdrawal"
+"""The job and its one step, which takes the reason."""
 DATA_VERSION_TAG = "dagster/data_version"
 
 
@@ -63,7 +63,7 @@ def withdrawal_job() -> dg.JobDefinition:
     """The job that takes a batch out of use: one step, which asks for a reason."""
 
     @dg.op(
-        name=WITHDRAW_JOB,
+        name=WITHDRAW_STEP,
         config_schema={"reason": dg.Field(dg.String, description="Why; it is recorded in the ledger.")},
         description="Records that a batch is withdrawn, and makes the raw log of its months without it.",
     )

@@ -21,6 +21,7 @@ from qlog_assets.orchestration.metadata import (
 )
 from qlog_assets.orchestration.resources import BATCHES, PolicyResource, WarehouseResource, month_of
 from qlog_assets.orchestration.stage_assets import Definition, month_check, stage_assets
+from qlog_assets.orchestration.study_assets import PROGRESS
 from qlog_assets.pipeline.batches import (
     LANDING_BATCH,
     in_use,
@@ -75,6 +76,10 @@ def log_assets(months: dg.PartitionsDefinition) -> list[Definition]:
     ) -> Iterator[dg.MaterializeResult[Any]]:
         started, home, chosen = time.monotonic(), warehouse.open(), policy.chosen()
         admission, book = chosen.admission, Book(warehouse.ledger(context.run), chosen.dataset)
+
+        def progress(done: int, size: int) -> None:
+            context.log.info(f"{PROGRESS}{done}/{size} reading {context.partition_key}")
+
         said = context.op_execution_context.op_config
         batch = find_batch(home, context.partition_key)
         if "again_because" in said:
@@ -82,7 +87,7 @@ def log_assets(months: dg.PartitionsDefinition) -> list[Definition]:
         refuse_withdrawn(book, batch, "say why it is to be used again, as again_because in the run's config")
         gone = [] if said.get("bring_back_forgotten") else list(forgotten_months(home, book))
         with warehouse.engine() as engine:
-            partition, fresh = ingest_batch(home, engine, batch, admission, context.run_id, book, gone)
+            partition, fresh = ingest_batch(home, engine, batch, admission, context.run_id, book, gone, progress)
             facts = batch_metadata(home, engine, book, partition)
         yield materialized(partition, started, fresh, facts)
         # After the batch: what is reported before what it is made of would look out of date.

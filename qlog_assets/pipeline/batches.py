@@ -6,7 +6,7 @@ Reading a file's rows is `sources/readers`; this module only decides what is rea
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
@@ -86,10 +86,10 @@ def identity_of(made: Provenance | Batch) -> tuple[str, str]:
     The policy's months are not part of it: another month in the policy does not make a bad file a good one.
     """
     if isinstance(made, Batch):
-        reading = {"format": made.source.format, "columns": made.source.column_map.as_public()}
-        return made.checksum, line_digest(reading)
-    reading = {name: made.parameters[name] for name in ("format", "columns")}
-    return made.upstream["landing"], line_digest(reading)
+        read: dict[str, Any] = {"format": made.source.format, "columns": made.source.column_map.as_public()}
+        return made.checksum, line_digest(read)
+    read = {name: made.parameters.get(name) for name in ("format", "columns")}
+    return made.upstream["landing"], line_digest(read)
 
 
 def in_use(found: Sequence[Partition], withdrawals: Mapping[tuple[str, str], BatchWithdrawal]) -> list[Partition]:
@@ -140,6 +140,7 @@ def ingest_batch(
     run_id: str | None = None,
     book: Book | None = None,
     leaving_out: Collection[str] = (),
+    progress: Callable[[int, int], None] | None = None,
 ) -> tuple[Partition, bool]:
     """Read a landing file once and write all its months, with every row accepted or rejected for a reason.
 
@@ -161,7 +162,7 @@ def ingest_batch(
     measured: dict[str, int] = {}
 
     def write(directory: Path) -> dict[str, TableFacts]:
-        read = read_batch(engine.connection, batch.source, admission.months, directory)
+        read = read_batch(engine.connection, batch.source, admission.months, directory, progress)
         measured["read"] = read.read
         measured["outside"] = sum(read.rejected.get(reason, 0) for reason in NOTHING_AGAINST)
         tables = {REJECTED: engine.facts(directory, sorted((directory / "rejected").glob("*.parquet")))}

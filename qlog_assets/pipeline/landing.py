@@ -155,8 +155,12 @@ def batch_of(path: Path, format: str) -> Batch:
     """The batch that a landing file is: named for the file, told apart by its content."""
     checksum = landing_checksum(path)
     columns = MAPS[format].load(column_map_beside(path)) if format in MAPS else None
-    # The format is part of the key: one file may lie in the landing zone as two, once by mistake.
-    return Batch(f"{name_part(path)}-{format}-{checksum[:12]}", LogSource(path, format, columns), checksum)
+    return Batch(batch_key(path, format), LogSource(path, format, columns), checksum)
+
+
+def batch_key(path: Path, format: str) -> str:
+    """The name of a batch. The format is part of it: one file may lie in the landing zone as two, once by mistake."""
+    return f"{name_part(path)}-{format}-{landing_checksum(path)[:12]}"
 
 
 def landing_checksum(path: Path) -> str:

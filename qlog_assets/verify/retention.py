@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from contextlib import ExitStack
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -16,15 +17,14 @@ from qlog_assets.door import door
 from qlog_assets.door.draws import discard_draw
 from qlog_assets.door.preconditions import lock_month
 from qlog_assets.errors import ParameterError
-from qlog_assets.ledger import Charge, Ledger
+from qlog_assets.ledger import Book, Charge, Ledger
 from qlog_assets.mechanisms.register import releasable
 from qlog_assets.months import Month
-from qlog_assets.pipeline.batches import batches, months_of
-from qlog_assets.pipeline.landing import column_map_beside, landed_files
+from qlog_assets.pipeline.batches import batches, in_use, left_out, months_of
+from qlog_assets.pipeline.landing import batch_key, column_map_beside, landed_files, landing_checksum
 from qlog_assets.policy import Policy
 from qlog_assets.report.public_zone import find_damage, release_path
 from qlog_assets.storage.dagster_home import SETTINGS, open_existing
-from qlog_assets.storage.digests import file_checksum
 from qlog_assets.storage.private_files import remove_whole
 from qlog_assets.storage.warehouse import Warehouse
 
@@ -59,16 +59,19 @@ def forget_before(
             for mechanism in releasable():
                 doors.enter_context(lock_month(warehouse, mechanism.name, month, undone="nothing was forgotten"))
         charges = ledger.charges(policy.dataset)
-        kept = {str(month): reason for month in older if (reason := reason_to_keep(warehouse, charges, month))}
+        unused = withdrawn_months(warehouse, ledger, policy)
+        kept = {str(month): reason for month in older if (reason := reason_to_keep(warehouse, charges, month, unused))}
         months = [month for month in older if month not in kept]
         files = landing_files(warehouse, ledger, policy, before, months)
         deleted = [file for file in files if not file.held] if delete_landing else []
+        unread = failed_files(warehouse, before)
+        deleted += unread if delete_landing else []
         if months or deleted:
             facts = {
                 "months": [str(month) for month in months],
                 "landing": delete_landing,
                 # Which months a file held is known from its batch, which is about to go.
-                "files": {file_checksum(file.path): sorted(file.months) for file in files},
+                "files": {landing_checksum(file.path): sorted(file.months) for file in (*files, *unread)},
             }
             ledger.record("forgotten", policy.dataset, facts)
             door.on_point("forgetting_recorded")
@@ -82,6 +85,7 @@ def forget_before(
         "kept": kept,
         "landing": sorted(file.path.name for file in files),
         "landing_deleted": sorted(file.path.name for file in deleted),
+        "unread": sorted(file.path.name for file in unread),
     }
 
 
@@ -122,10 +126,10 @@ def forget_study_runs(warehouse: Warehouse, months: list[Month]) -> None:
                     instance.delete_run(run.run_id)
 
 
-def reason_to_keep(warehouse: Warehouse, charges: list[Charge], month: Month) -> str | None:
-    """Why a month's data may not go yet: something of it is still to be made."""
+def reason_to_keep(warehouse: Warehouse, charges: list[Charge], month: Month, unused: set[Month]) -> str | None:
+    """Why a month's data may not go yet: something of it is still to be made, and of unused months nothing is."""
     own = [charge for charge in charges if charge.month == month and charge.state != "abandoned"]
-    if not own:
+    if not own and month not in unused:
         return "nothing of it was released"
     for charge in own:
         if charge.state in ("reserved", "drawn"):
@@ -135,6 +139,13 @@ def reason_to_keep(warehouse: Warehouse, charges: list[Charge], month: Month) ->
         ):
             return f"the public files of {charge.release_id} are not whole: {found[0]}"
     return None
+
+
+def withdrawn_months(warehouse: Warehouse, ledger: Ledger, policy: Policy) -> set[Month]:
+    """The months of which only withdrawn batches have rows: no release will ever be made of those."""
+    found = batches(warehouse)
+    used = {name for batch in in_use(found, Book(ledger, policy.dataset).withdrawals()) for name in months_of(batch)}
+    return {Month(name) for batch in found for name in months_of(batch) - used}
 
 
 def held_months(warehouse: Warehouse, ledger: Ledger, policy: Policy) -> set[Month]:
@@ -162,17 +173,44 @@ def landing_files(
     still_there: dict[str, set[str]] = {}
     for batch in batches(warehouse):
         checksum = batch.provenance.upstream["landing"]
-        known.setdefault(checksum, set()).update(months_of(batch))
+        known.setdefault(checksum, set()).update(months_of(batch) | set(left_out(batch)))
         # A file that was ingested again holds again what was forgotten before.
         still_there[checksum] = months_of(batch) - set(months)
     found = []
     for path, _ in landed_files(warehouse):
-        checksum = file_checksum(path)
+        checksum = landing_checksum(path)
         own = known.get(checksum, set())
         if own & gone:
             held = (own - gone) | still_there.get(checksum, set())
             found.append(LandingFile(path, frozenset(own), frozenset(held)))
     return found
+
+
+def failed_files(warehouse: Warehouse, before: Month) -> list[LandingFile]:
+    """The landing files whose ingest failed and that were last written before a month.
+
+    Nobody knows which months are in them. But what was last written before a month has no row of it, or of a later one.
+    A file that was never asked for is none of them: somebody may still want to ingest it.
+    """
+    read = {batch.provenance.upstream["landing"] for batch in batches(warehouse)}
+    old = [
+        (path, format)
+        for path, format in landed_files(warehouse)
+        if Month.containing(datetime.fromtimestamp(path.stat().st_mtime, UTC)) < before
+    ]
+    if not old or not (warehouse.dagster / SETTINGS).exists():
+        return []
+    import dagster as dg
+
+    ended_badly = [dg.DagsterRunStatus.FAILURE, dg.DagsterRunStatus.CANCELED]
+    with open_existing(warehouse.dagster) as instance:
+        runs = instance.get_runs(dg.RunsFilter(job_name="ingest", statuses=ended_badly))
+    failed = {run.tags.get("dagster/partition") for run in runs}
+    return [
+        LandingFile(path, frozenset(), frozenset())
+        for path, format in old
+        if landing_checksum(path) not in read and batch_key(path, format) in failed
+    ]
 
 
 def as_month(text: str) -> Month | None:

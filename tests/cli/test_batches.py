@@ -62,6 +62,7 @@ def test_a_withdrawn_file_enters_no_month_and_the_ledger_says_who_took_it_out_an
     rows = raw_rows(ingested)
     (key,) = qlog(ingested, "ingest", late, "--format", "aol", "--json").json["batches"]
     assert raw_rows(ingested) == rows + 3
+    counted = Ledger.read(ingested / "ledger.db").salted_head(b"salt").seq
     # A copy under another name holds the same searches, and goes with it.
     shutil.copyfile(late, late.with_name("copy.txt"))
     shutil.copyfile(late, ingested / "landing" / "aol" / "copy.txt")
@@ -70,6 +71,8 @@ def test_a_withdrawn_file_enters_no_month_and_the_ledger_says_who_took_it_out_an
     assert raw_rows(ingested) == rows
     (event,) = [each for each in Ledger.read(ingested / "ledger.db").events() if each.kind == "batch_withdrawn"]
     assert event.facts["reason"] == "the test system's" and event.run_id == answer["run_id"] is not None
+    # A manifest says how many events there were: this one tells perhaps that rows were rejected, and is not counted.
+    assert Ledger.read(ingested / "ledger.db").salted_head(b"salt").seq == counted
     listed = {each["batch"]: each for each in qlog(ingested, "ingest", "list", "--json").json["batches"]}
     assert listed[key]["state"] == "withdrawn" and listed[key]["reasons"] == {"bad_time": 1}
     for name in ("late.txt", "copy.txt"):

@@ -256,7 +256,7 @@ def test_a_file_of_which_too_much_is_rejected_is_warned_about_and_its_month_is_r
     path.write_text(AOL_HEADER + ROW * 3 + "7\t\t2006-03-02 10:00:00\t\t\n", encoding="utf-8")
     said = " ".join(qlog(make_home(home), "ingest", path, "--format", "aol").success.split())
     assert "warning: poor.txt: 25 % of its 4 rows were rejected (empty_query 1)" in said
-    assert "ingest.max_rejected_share = 0.2" in said and "landing/aol/poor.txt" in said
+    assert "ingest.max_rejected_share = 0.2" in said and "qlog ingest withdraw poor-txt-aol-" in said
     assert qlog(home, "ingest", path, "--format", "aol", "--json").json["already_ingested"] == ["poor.txt"]
     assert qlog(home, "release", "safelog", "--month", MARCH, "--json").json["charged"] is True
 

@@ -87,7 +87,7 @@ def launch(server: Server, page: Page, job: str) -> tuple[str, str]:
 def test_every_job_is_launched_by_a_test_below(server: Server) -> None:
     (found,) = server.ask(JOBS)["repositoriesOrError"]["nodes"]
     ours = {job["name"] for job in found["jobs"] if not job["name"].startswith("__")}
-    assert ours == {*MONTHLY, *UNPARTITIONED, *WITH_CONFIG, "ingest", "skip_month"}
+    assert ours == {*MONTHLY, *UNPARTITIONED, *WITH_CONFIG, "ingest", "skip_month", "withdraw_batch"}
 
 
 @pytest.mark.parametrize("job", MONTHLY)

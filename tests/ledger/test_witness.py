@@ -230,6 +230,17 @@ def test_what_a_ledger_lost_and_went_on_without_is_charged_once_more(place: str,
     assert new.read() == ledger.events()
 
 
+def test_a_file_that_was_withdrawn_stays_out_of_use_although_the_ledger_lost_that(place: str, witness: Witness) -> None:
+    ledger, file = opened(place, witness=witness), ("checksum", "reading")
+    set_back(place, lambda: ledger.record_batch("batch_withdrawn", DATASET, "log-aol-1", file, "of a test"))
+    force_unwitnessed(place)
+    assert Ledger.open(place).batch_withdrawals(DATASET) == []
+    assert recover(place, witness, "two keepers").diverged
+    (record,) = ledger.batch_withdrawals(DATASET)
+    assert record.in_force and (record.identity, record.reason) == (file, "of a test")
+    assert ledger.verify_chain() == []
+
+
 STEPS = st.lists(
     st.tuples(st.sampled_from(["reserve", "draw", "publish", "withdraw", "abandon", "lower"]), st.integers(1, 3)),
     max_size=5,

@@ -110,6 +110,29 @@ def test_a_file_without_its_column_map_is_left_until_the_map_comes(home: Path, l
     assert len(requested(look())) == 1
 
 
+def said(result: dg.SensorResult) -> str:
+    """What the tick shows."""
+    assert result.skip_reason is not None and result.skip_reason.skip_message is not None
+    return result.skip_reason.skip_message
+
+
+def test_a_tick_shows_what_nobody_will_read_as_it_lies(home: Path, look: Look) -> None:
+    """In the log of the sensor alone, nobody saw it."""
+    assert said(look()) == "no new file in the landing zone"
+    put(home, "table.csv", "user,query,time\n1,news,2006-03-01 10:00:00\n", "table")
+    put(home, "log.txt", small_log(), "aohell")
+    (home / "landing" / "loose.txt").write_text("1\n", encoding="utf-8")
+    assert "landing/loose.txt, landing/aohell/log.txt: no format's folder holds it" in said(look())
+    assert "landing/table/table.csv is not ingested: " in said(look()) and "columns.toml" in said(look())
+
+
+def test_a_tick_shows_a_file_that_was_asked_for_and_is_not_in(home: Path, look: Look) -> None:
+    put(home, "march.txt", small_log())
+    look()
+    (key,) = requested(look())
+    assert f"see the runs of ingest for {key}" in said(look())
+
+
 def test_hidden_and_unfinished_files_are_no_logs(home: Path, look: Look) -> None:
     put(home, ".landing-abc", small_log())
     shutil.copytree(home / "landing" / "aol", home / "landing" / "aol" / "folder")

@@ -17,7 +17,7 @@ from support.door import MARCH, warehouse_at
 from support.instances import AOL_HEADER, make_home
 
 from qlog_assets.errors import QlogError
-from qlog_assets.ledger import Ledger
+from qlog_assets.ledger import Book, Ledger
 from qlog_assets.ledger.budget import Budget
 from qlog_assets.pipeline import batches as batches_module
 from qlog_assets.pipeline.batches import (
@@ -30,6 +30,7 @@ from qlog_assets.pipeline.batches import (
 )
 from qlog_assets.pipeline.landing import batch_of, find_batch, land, landed_files
 from qlog_assets.pipeline.raw_log import assemble_raw_log, inspect_user_ids
+from qlog_assets.pipeline.withdrawal import withdraw_batch
 from qlog_assets.policy import Policy
 from qlog_assets.sources import readers_sql
 from qlog_assets.storage.digests import file_checksum
@@ -107,12 +108,26 @@ def test_a_file_of_which_too_much_was_rejected_is_warned_about_with_what_to_do(
         assert warn_of_rejected(warehouse, engine, bad, Fraction(2, 5)) is None
     assert said is not None and "\n" not in said and "good.txt" not in said
     assert "40 % of its 5 rows were rejected (bad_time 2)" in said and "ingest.max_rejected_share = 0.2" in said
-    assert f"landing/aol/poor.txt and private/landing_batch/{bad.provenance.month}" in said
+    assert said.startswith("poor.txt: ") and f"qlog ingest withdraw {bad.provenance.month} --reason" in said
     # What the warning tells the operator to do.
-    (warehouse.landing / "aol" / "poor.txt").unlink()
-    shutil.rmtree(warehouse.home / "private" / "landing_batch" / bad.provenance.month)
+    book = Book(Ledger.open(warehouse.ledger_url), policy.dataset)
+    withdraw_batch(warehouse, book, bad.provenance.month, "not the log")
     ingest("corrected.txt", good=4)
-    assert assemble_raw_log(warehouse, MARCH)[0].rows("log") == 9
+    assert assemble_raw_log(warehouse, MARCH, book=book)[0].rows("log") == 9
+
+
+def test_a_bad_file_is_warned_about_after_good_ones_came_until_it_is_withdrawn(
+    warehouse: Warehouse, policy: Policy, ingest: Ingest
+) -> None:
+    """The asset has one check for all its files: the next good one hid the bad one before."""
+    bad, good = ingest("poor.txt", good=3, bad=2), ingest("good.txt", good=5)
+    share = policy.ingest.max_rejected_share
+    with Engine.open(warehouse) as engine:
+        said = inspect_rejected(warehouse, engine, good, share, batches(warehouse))
+        assert not said.passed and said.reason.startswith("poor.txt: 40 %")
+        others = [batch for batch in batches(warehouse) if batch.path != bad.path]
+        assert inspect_rejected(warehouse, engine, good, share, others).passed
+        assert inspect_rejected(warehouse, engine, None, share, others).passed
 
 
 def test_a_warning_names_the_batch_even_where_its_landing_file_is_gone(
@@ -122,7 +137,7 @@ def test_a_warning_names_the_batch_even_where_its_landing_file_is_gone(
     (warehouse.landing / "aol" / "poor.txt").unlink()
     with Engine.open(warehouse) as engine:
         said = warn_of_rejected(warehouse, engine, bad, policy.ingest.max_rejected_share)
-    assert said is not None and f"delete private/landing_batch/{bad.provenance.month} before" in said
+    assert said is not None and said.startswith(f"{bad.provenance.month}: 40 % of its 5 rows")
 
 
 @pytest.mark.parametrize(("bad", "few"), [(20, True), (21, False)])
@@ -133,7 +148,7 @@ def test_rows_of_other_months_are_not_bad_rows(
     batch = ingest("year.txt", good=5, bad=bad, outside=95 - bad)
     with Engine.open(warehouse) as engine:
         assert inspect_rejected(warehouse, engine, batch, policy.ingest.max_rejected_share).passed is few
-        assert inspect_batch(engine, batch).passed
+        assert inspect_batch(warehouse, engine, batch).passed
     landed = batch_of(warehouse.landing / "aol" / "year.txt", "aol")
     assert is_ingested(warehouse, [batch], landed, policy.admission)
     assert assemble_raw_log(warehouse, MARCH)[0].rows("log") == 5

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -62,7 +63,7 @@ def test_published_months_lose_their_private_data_and_others_keep_theirs(release
     before = public_files(released)
     answer = qlog(released, "forget", "--before", "2006-05", "--json").json
     (name,) = landed(released)
-    assert answer == {"months": [MARCH], "kept": {APRIL: NEVER}, "landing": [name], "landing_deleted": []}
+    assert answer == {"months": [MARCH], "kept": {APRIL: NEVER}, "landing": [name], "landing_deleted": [], "unread": []}
     assets = ("capped_log", "cleaned_log", "pool_augmented", "raw_log", "landing_batch")
     assert private_rows(released) == {asset: [APRIL] for asset in assets}
     assert list((released / "private" / "draws").iterdir()) == []
@@ -118,7 +119,7 @@ def test_the_same_file_ingested_again_serves_the_published_release_and_charges_n
     assert forget(released)["months"] == [MARCH]
     refusal = qlog(released, "release", "safelog", "--month", MARCH).refusal
     assert "no rows of 2006-03 were ingested" in refusal
-    assert qlog(released, "ingest", log, "--format", "aol", "--json").json["accepted"] > 0
+    assert qlog(released, "ingest", log, "--format", "aol", "--yes", "--json").json["accepted"] > 0
     answer = qlog(released, "release", "safelog", "--month", MARCH, "--json").json
     assert (answer["release_id"], answer["charged"]) == (charge.release_id, False)
     assert public_files(released) == before and len(charges(released)) == 1
@@ -138,7 +139,8 @@ def test_a_landing_file_goes_with_the_last_of_its_months(released: Path) -> None
     # Only listed at first; by then nothing but the ledger knows which months the file held.
     assert forget(released)["landing"] == [name]
     assert landed(released) == [name] and private_rows(released) == {}
-    assert forget(released, landing=True) == {"months": [], "kept": {}, "landing": [name], "landing_deleted": [name]}
+    answer = forget(released, landing=True)
+    assert (answer["months"], answer["landing"], answer["landing_deleted"]) == ([], [name], [name])
     assert landed(released) == []
     report = audit_warehouse(warehouse_at(released))
     assert report.ok and len(report.releases) == 2
@@ -150,9 +152,36 @@ def test_a_landing_file_with_rows_of_a_month_that_is_kept_is_kept(released: Path
     (name,) = landed(released)
     # April is published but not older than April.
     assert forget(released, before="2006-04", landing=True) == {
-        "months": [MARCH], "kept": {}, "landing": [name], "landing_deleted": [],
+        "months": [MARCH], "kept": {}, "landing": [name], "landing_deleted": [], "unread": [],
     }  # fmt: skip
     assert landed(released) == [name]
+
+
+def test_a_file_whose_ingest_failed_goes_with_the_landing_files_that_are_as_old(ingested: Path) -> None:
+    """Its rows are as private as those of any other file, and no batch remembers it."""
+    zone = ingested / "landing" / "aol"
+    for name in ("failed.txt", "fresh.txt", "waiting.txt"):
+        (zone / name).write_bytes(b"BZh91AY&SY" + name.encode())
+    for name in ("failed.txt", "fresh.txt"):
+        assert "compressed" in qlog(ingested, "ingest", zone / name, "--format", "aol").refusal
+    for name in ("failed.txt", "waiting.txt"):
+        os.utime(zone / name, (1_143_000_000, 1_143_000_000))  # 22 March 2006
+    before = landed(ingested)
+    said = qlog(ingested, "forget", "--before", "2006-04").success
+    assert "failed.txt: its ingest failed" in said and "--landing deletes it" in said and landed(ingested) == before
+    answer = qlog(ingested, "forget", "--before", "2006-04", "--landing", "--json").json
+    assert (answer["unread"], answer["landing_deleted"]) == (["failed.txt"], ["failed.txt"])
+    assert set(before) - set(landed(ingested)) == {"failed.txt"}, "one is newer, one was never tried"
+
+
+def test_a_month_that_only_withdrawn_files_hold_can_be_forgotten_although_nothing_was_released(ingested: Path) -> None:
+    (name,) = landed(ingested)
+    words = ("forget", "--before", "2006-05", "--landing", "--json")
+    assert qlog(ingested, *words).json["kept"] == {MARCH: NEVER, APRIL: NEVER}
+    assert qlog(ingested, "ingest", "withdraw", name, "--reason", "of another site").success
+    answer = qlog(ingested, *words).json
+    assert (answer["months"], answer["landing_deleted"]) == ([MARCH, APRIL], [name])
+    assert private_rows(ingested) == {} and audit_warehouse(warehouse_at(ingested)).ok
 
 
 def test_a_file_of_one_month_goes_although_another_file_of_that_month_stays(tmp_path: Path) -> None:
@@ -210,7 +239,7 @@ def test_studies_of_a_forgotten_month_go_too(released: Path) -> None:
 
 def test_nothing_older_leaves_everything_as_it_is(released: Path) -> None:
     before = private_rows(released)
-    assert forget(released, before="2006-03") == {"months": [], "kept": {}, "landing": [], "landing_deleted": []}
+    assert set(map(str, forget(released, before="2006-03").values())) == {"[]", "{}"}
     assert private_rows(released) == before
     assert not [event for event in Ledger.open(released / "ledger.db").events() if event.kind == "forgotten"]
 
