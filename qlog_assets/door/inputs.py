@@ -14,7 +14,7 @@ from qlog_assets.ledger import Book
 from qlog_assets.mechanisms.inputs import is_of_this_version, public_inputs
 from qlog_assets.mechanisms.mechanism import Mechanism
 from qlog_assets.months import Month
-from qlog_assets.pipeline.batches import EARLIER_NAME, LANDING_BATCH, batches_holding
+from qlog_assets.pipeline.batches import EARLIER_NAME, LANDING_BATCH
 from qlog_assets.pipeline.entered import refuse_unentered
 from qlog_assets.pipeline.user_key import one_user_of, refuse_other_users
 from qlog_assets.pipeline.withdrawal import withdrawn_sources
@@ -52,9 +52,16 @@ def collect_inputs(
 
 
 def refuse_other_unit(warehouse: Warehouse, month: Month, stated: str) -> None:
-    """Raise if a batch of the month has other users than the policy says, whom the manifest is about to name."""
-    for batch in batches_holding(warehouse, month):
-        refuse_other_users(batch.provenance.month, one_user_of(batch), stated)
+    """Raise if a batch of the month's log has other users than the policy says, whom the manifest is about to name.
+
+    Batches that retention deleted cannot be asked; what the policy says stands then, as it did when they were read.
+    """
+    if not warehouse.has_current("raw_log", month):
+        return
+    for name in warehouse.current("raw_log", month).provenance.upstream:
+        asset, _, key = name.partition(":")
+        if key and warehouse.has_current(asset, key):
+            refuse_other_users(key, one_user_of(warehouse.current(asset, key)), stated)
 
 
 def refuse_stale(warehouse: Warehouse, partition: Partition, month: str) -> None:
