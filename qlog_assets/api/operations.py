@@ -6,13 +6,13 @@ No parsing and no printing (that is `cli/`), and no decision that a job, the doo
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-from qlog_assets.api.runs import Bar, JobRun, RunFailedError, Tell, get_ready, run, run_all
+from qlog_assets.api.runs import Bar, JobRun, RunFailedError, Tell, get_ready, ignore, run, run_all
 from qlog_assets.checks.beside import checking_beside
 from qlog_assets.errors import QlogError
 from qlog_assets.ledger import Book, Ledger, MissingLedgerError
@@ -146,13 +146,15 @@ def release_months(
     months: Sequence[Month],
     again: str | None,
     tell: Tell,
+    before_charging: Callable[[str], None] = ignore,
 ) -> list[dict[str, Any]]:
     """Release months, side by side where there are several: each is checked, charged and published.
 
     What is released already is served without a run, and what may not be had is refused before anything runs; both are
-    decided again at the door.
+    decided again at the door. `before_charging` hears what the rest will cost, and may raise.
     """
     from qlog_assets.door.asking import ask
+    from qlog_assets.door.expectations import public_expectations
     from qlog_assets.mechanisms.register import releasable_mechanism
 
     released = releasable_mechanism(mechanism)
@@ -164,7 +166,7 @@ def release_months(
     }
     months, ledger = sorted(set(months)), read_ledger(warehouse)
     failures: dict[str, str] = {}
-    works = []
+    works, new = [], []
     for month in months:
         try:
             charge = ask(warehouse, chosen, ledger, released, month, again)
@@ -172,9 +174,15 @@ def release_months(
                 serve(warehouse, chosen, mechanism, month)
             else:
                 works.append(JobRun(f"{mechanism}_release", month, config))
+                new += [month] if charge is None else []
         except QlogError as error:
             failures[month] = str(error)
-    failures |= run_all(warehouse, works, tell) if works else {}
+    if new:
+        each = " for each month" if len(new) > 1 else ""
+        before_charging(f"{', '.join(new)}: {public_expectations(released, chosen)}{each}")
+    if works:
+        tell("starting")
+        failures |= run_all(warehouse, works, tell)
     if failures:
         raise RunFailedError(failures_in_words(failures))
     return [describe_release(warehouse, policy, mechanism, month, before) for month in months]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -10,7 +9,7 @@ import typer
 from typer.core import TyperGroup
 
 from qlog_assets.cli.arguments import format_names, opened, parse_month
-from qlog_assets.cli.output import Json, bold, console, progress, progress_bar, show, show_table
+from qlog_assets.cli.output import Json, bold, console, progress, progress_bar, show, show_table, somebody_answers
 
 
 def register(app: typer.Typer) -> None:
@@ -127,7 +126,12 @@ def ingest(
     show(facts, as_json, ingest_lines)
     months = ", ".join(facts["left_out"])
     # Asked afterwards: which months a file holds is known when it was read, and nobody is asked where nobody looks.
-    if months and not as_json and asks() and typer.confirm(f"bring the forgotten rows of {months} back?", err=True):
+    if (
+        months
+        and not as_json
+        and somebody_answers()
+        and typer.confirm(f"bring the forgotten rows of {months} back?", err=True)
+    ):
         show(reading(True), as_json, ingest_lines)
 
 
@@ -151,11 +155,6 @@ def withdraw_ingested(
     with progress(as_json) as tell:
         facts = withdraw(*opened(), batch, reason, tell)
     show(facts, as_json, withdraw_lines)
-
-
-def asks() -> bool:
-    """Whether somebody is there to answer a question."""
-    return sys.stdin is not None and sys.stdin.isatty()
 
 
 def ingest_lines(facts: dict[str, Any]) -> None:

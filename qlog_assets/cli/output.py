@@ -64,15 +64,30 @@ def ask_password(name: str) -> str:
     return first
 
 
+def somebody_answers() -> bool:
+    """Whether somebody is there to answer a question."""
+    return sys.stdin is not None and sys.stdin.isatty()
+
+
 @contextmanager
-def progress(as_json: bool) -> Iterator[Callable[[str], None]]:
-    """A spinner on standard error that names what is being done; silent for scripts and where nobody looks."""
+def progress(as_json: bool, *, at_once: bool = True) -> Iterator[Callable[[str], None]]:
+    """A spinner on standard error that names what is being done; silent for scripts and where nobody looks.
+
+    Not at once: from the first step on, because a question may come before it.
+    """
     watcher = Console(stderr=True)
     if as_json or not watcher.is_terminal:
         yield lambda step: None
         return
     with watcher.status("starting") as status:
-        yield status.update
+        if not at_once:
+            status.stop()
+
+        def tell(step: str) -> None:
+            status.update(step)
+            status.start()
+
+        yield tell
 
 
 @contextmanager

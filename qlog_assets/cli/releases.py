@@ -19,7 +19,18 @@ from qlog_assets.cli.arguments import (
     parse_month,
     parsed,
 )
-from qlog_assets.cli.output import Json, bold, console, progress, progress_bar, show, show_table
+from qlog_assets.cli.output import (
+    Json,
+    bold,
+    console,
+    progress,
+    progress_bar,
+    show,
+    show_table,
+    somebody_answers,
+    stderr_line,
+)
+from qlog_assets.errors import QlogError
 
 
 def register(app: typer.Typer) -> None:
@@ -33,6 +44,7 @@ def register(app: typer.Typer) -> None:
         again: Annotated[
             str | None, typer.Option(help="Why one more draw, at one more charge, of a released month")
         ] = None,
+        yes: Annotated[bool, typer.Option("--yes", help="Do not ask on a terminal before charging")] = False,
         as_json: Json = False,
     ) -> None:
         """Release months: checked, charged and published. A month that has this release is served, not charged."""
@@ -40,10 +52,17 @@ def register(app: typer.Typer) -> None:
 
         settings = parsed(assignments, mechanism)
         warehouse, policy = opened()
-        with progress(as_json) as tell:
-            answers = release_months(
-                warehouse, policy, settings, mechanism, [parse_month(each) for each in month], again, tell
-            )
+        months = [parse_month(each) for each in month]
+
+        def say_cost(line: str) -> None:
+            if as_json:
+                return
+            stderr_line(line)
+            if not yes and somebody_answers() and not typer.confirm("charge and release?", err=True):
+                raise QlogError("nothing was charged or released")
+
+        with progress(as_json, at_once=False) as tell:
+            answers = release_months(warehouse, policy, settings, mechanism, months, again, tell, say_cost)
         show(answers[0] if len(answers) == 1 else {"releases": answers}, as_json, lambda _: release_table(answers))
 
     @app.command()
