@@ -51,6 +51,7 @@ VARIABLES = {
     "memory_limit_mb": "QLOG_MEMORY_MB",
     "spill_limit_gb": "QLOG_SPILL_GB",
     "threads": "QLOG_THREADS",
+    "landing_seconds": "QLOG_LANDING_SECONDS",
 }
 """The environment variables of settings, by field."""
 
@@ -68,6 +69,9 @@ class Settings(FrozenModel):
     """QLOG_SPILL_GB: what DuckDB may write to its temporary directory before it gives up."""
     threads: int = Field(default_factory=lambda: os.cpu_count() or 2, ge=1, le=1024)
     """QLOG_THREADS: DuckDB's threads. It starts as many as it is told, and hangs on some millions."""
+    landing_seconds: int = Field(60, ge=5, le=86_400)
+    """QLOG_LANDING_SECONDS: how often the sensor looks into the landing zone. A file is read once two looks found it the
+    same."""
 
     @classmethod
     def from_environment(cls) -> Settings:

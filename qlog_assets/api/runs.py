@@ -82,7 +82,7 @@ def _run_here(warehouse: Warehouse, work: JobRun, tell: Tell, bar: Bar | None) -
     import dagster as dg
 
     from qlog_assets.definitions import defs
-    from qlog_assets.orchestration.asking import ASKED_BY, COMMAND
+    from qlog_assets.orchestration.asking import COMMAND, INTERFACE
 
     config = {**work.config, "loggers": {"events": {}}}
     with dagster_instance(warehouse) as instance, listening(tell, bar) as heard, without_echoes():
@@ -91,7 +91,7 @@ def _run_here(warehouse: Warehouse, work: JobRun, tell: Tell, bar: Bar | None) -
         job = defs.resolve_job_def(work.job)
         try:
             result = job.execute_in_process(
-                instance=instance, partition_key=work.partition, run_config=config, tags={ASKED_BY: COMMAND}
+                instance=instance, partition_key=work.partition, run_config=config, tags={INTERFACE: COMMAND}
             )
         except dg.DagsterUnknownPartitionError:
             raise RunFailedError(

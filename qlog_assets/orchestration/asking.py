@@ -19,7 +19,7 @@ from qlog_assets.mechanisms.register import releasable
 from qlog_assets.months import Month
 from qlog_assets.orchestration.resources import RunPolicy, WarehouseResource
 
-ASKED_BY = "qlog/asked_by"
+INTERFACE = "qlog/interface"
 COMMAND = "command"
 """What a run's tag says where a command started it: then remedies are options of commands."""
 REFUSED = "refused"
@@ -85,7 +85,7 @@ def saying_refused(context: dg.AssetExecutionContext, mechanism: Mechanism) -> I
 
 
 def say_refused(context: dg.AssetExecutionContext, mechanism: Mechanism, refusal: RefusedError) -> None:
-    reason = str(refusal) if context.run.tags.get(ASKED_BY) == COMMAND else refusal.in_run
+    reason = str(refusal) if context.run.tags.get(INTERFACE) == COMMAND else refusal.in_run
     context.log.warning(f"refused, nothing was done: {reason}")
     context.log_event(
         dg.AssetObservation(
