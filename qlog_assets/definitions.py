@@ -33,7 +33,8 @@ from qlog_assets.studies import register as studies
 from qlog_assets.ui.unlocked import warn_if_unlocked
 
 warn_if_unlocked()
-policy = Policy.load(Settings.from_environment().policy_file)
+settings = Settings.from_environment()
+policy = Policy.load(settings.policy_file)
 months = month_partitions(policy)
 definitions = [
     *log_assets(months),
@@ -61,7 +62,7 @@ defs = dg.Definitions(
         *(study_job(study) for study in studies.studies()),
     ],
     schedules=[*(monthly_schedule(mechanism, job) for mechanism, job in releases), budget_schedule(budget)],
-    sensors=[landing_sensor()],
+    sensors=[landing_sensor(settings.landing_seconds)],
     resources={"policy": policy_resource(), "warehouse": WarehouseResource()},
     loggers={"console": dg.colored_console_logger, "events": events_logger},
     # Four steps take 9 s in one process and 30 s in four: months run in parallel as runs, not steps as processes.

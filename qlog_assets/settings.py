@@ -70,8 +70,7 @@ class Settings(FrozenModel):
     threads: int = Field(default_factory=lambda: os.cpu_count() or 2, ge=1, le=1024)
     """QLOG_THREADS: DuckDB's threads. It starts as many as it is told, and hangs on some millions."""
     landing_seconds: int = Field(60, ge=5, le=86_400)
-    """QLOG_LANDING_SECONDS: how often the sensor looks into the landing zone. A file is read once two looks found it the
-    same."""
+    """QLOG_LANDING_SECONDS: how often the sensor looks into the landing zone. Two looks must find a file the same."""
 
     @classmethod
     def from_environment(cls) -> Settings:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Sequence
 from fractions import Fraction
 from functools import partial
@@ -24,11 +25,11 @@ from qlog_assets.pipeline.batches import (
 )
 from qlog_assets.pipeline.decided_months import COMMANDS, describe_effect, forgotten_months
 from qlog_assets.pipeline.landing import Batch, column_map_beside, refuse_unusable
+from qlog_assets.pipeline.user_key import refuse_other_users
 from qlog_assets.pipeline.withdrawal import find_key, known_batch
 from qlog_assets.policy import Policy
-from qlog_assets.sources.column_map import ColumnMap
-from qlog_assets.sources.readers import LogSource, read_batch
-from qlog_assets.sources.readers_sql import OUTSIDE_POLICY
+from qlog_assets.sources.readers import MAPS, LogSource, read_batch
+from qlog_assets.sources.readers_sql import NOTHING_AGAINST
 from qlog_assets.storage.digests import file_checksum
 from qlog_assets.storage.engine import Engine
 from qlog_assets.storage.scratch import temporary_directory
@@ -123,11 +124,14 @@ def check_files(
     for path in paths:
         tell(f"reading {path.name}")
         own = columns or column_map_beside(path)
-        source = LogSource(path, format, ColumnMap.load(own) if format == "table" else None)
+        # A key of its own: whoever is told apart by it is forgotten with the answer.
+        columns_of_file = MAPS[format].load(own) if format in MAPS else None
+        source = LogSource(path, format, columns_of_file, user_key=secrets.token_bytes(32))
+        refuse_other_users(path.name, source.column_map.one_user, policy.unit.one_user)
         with Engine.open(warehouse) as engine, temporary_directory(warehouse.staging) as scratch:
             share_done = partial(_tell_share, bar, path.name)
             facts = read_batch(engine.connection, source, policy.admission.months, scratch, progress=share_done)
-        bad = sum(facts.rejected.values()) - facts.rejected.get(OUTSIDE_POLICY, 0)
+        bad = sum(count for reason, count in facts.rejected.items() if reason not in NOTHING_AGAINST)
         share = Fraction(bad, max(facts.read, 1))
         written = source.column_map.as_public()
         files.append(

@@ -19,7 +19,6 @@ AssetJob: TypeAlias = Any
 """What `define_asset_job` gives: Dagster has no public name for the type."""
 EVENTS_LOGGER = "qlog.dagster_events"
 """A logger that prints nothing: the command line listens to it instead of Dagster's console output."""
-LANDING_POLL_SECONDS = 60
 
 
 def ingest_job() -> AssetJob:
@@ -119,13 +118,13 @@ def budget_schedule(job: AssetJob) -> dg.ScheduleDefinition:
     )
 
 
-def landing_sensor() -> dg.SensorDefinition:
+def landing_sensor(every_seconds: int) -> dg.SensorDefinition:
     """Asks for an ingest of every landing file that is new and no longer grows."""
 
     @dg.sensor(
         name="landing_files",
         job_name="ingest",
-        minimum_interval_seconds=LANDING_POLL_SECONDS,
+        minimum_interval_seconds=every_seconds,
         default_status=dg.DefaultSensorStatus.STOPPED,
         description="Notices new files in landing/<format>/ and ingests them. It never releases anything.",
     )

@@ -310,7 +310,8 @@ def warn_of_rejected(
     share = rejected_share(partition)
     if share <= max_rejected_share:
         return None
-    reasons = sorted(count_reasons(engine, partition).items(), key=lambda item: (-item[1], item[0]))
+    bad = {reason: rows for reason, rows in count_reasons(engine, partition).items() if reason not in NOTHING_AGAINST}
+    reasons = sorted(bad.items(), key=lambda item: (-item[1], item[0]))
     counted = ", ".join(f"{reason} {count:,}" for reason, count in reasons[:REASONS_SHOWN])
     return (
         f"{name_of(warehouse, partition)}: {float(100 * share):.3g} % of its {batch_counts(partition)['read']:,} rows "

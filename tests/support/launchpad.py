@@ -1,0 +1,55 @@
+"""Dagster's launchpad as a person uses it: open, type, pick a partition, press the button, wait for the run."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+from support.server import RUN_SECONDS, Server
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Page
+
+RUNS = """
+query Runs($job: String!) { runsOrError(filter: {pipelineName: $job}) { ... on Runs { results { runId } } } }
+"""
+SLOW_MACHINE = 120_000
+"""Milliseconds that a page may take to show something; a busy machine takes half a minute."""
+
+
+def open_launchpad(server: Server, page: Page, job: str) -> None:
+    page.goto(f"{server.address}/locations/qlog_assets.definitions/jobs/{job}/playground")
+    page.get_by_text("No errors", exact=True).wait_for(timeout=SLOW_MACHINE)
+
+
+def written(page: Page) -> str:
+    """What stands in the launchpad's editor."""
+    return str(page.evaluate("document.querySelector('.CodeMirror').CodeMirror.getValue()")).strip()
+
+
+def write(page: Page, text: str) -> None:
+    page.locator(".CodeMirror").first.click()
+    page.keyboard.press("Control+A")
+    page.keyboard.insert_text(text)
+
+
+def pick(page: Page, partition: str) -> None:
+    page.get_by_placeholder("Partition").fill(partition)
+    page.get_by_role("menuitem").filter(has_text=partition).first.click(timeout=SLOW_MACHINE)
+
+
+def runs_of(server: Server, job: str) -> set[str]:
+    return {run["runId"] for run in server.ask(RUNS, job=job)["runsOrError"]["results"]}
+
+
+def launch(server: Server, page: Page, job: str) -> tuple[str, str]:
+    """Press the button, which must not be grey, and wait for the run: its status and what its steps complained of."""
+    before = runs_of(server, job)
+    # A click waits until the button is enabled, and fails if it stays grey.
+    page.get_by_role("button", name="Launch Run").click(timeout=SLOW_MACHINE)
+    until = time.monotonic() + RUN_SECONDS
+    while time.monotonic() < until:
+        if new := runs_of(server, job) - before:
+            return server.wait(new.pop())
+        page.wait_for_timeout(200)
+    raise AssertionError(f"nothing was launched for {job}")
