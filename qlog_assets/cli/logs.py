@@ -180,7 +180,8 @@ def counts(reasons: dict[str, int]) -> str:
 def check_lines(facts: dict[str, Any]) -> None:
     for file in facts["files"]:
         how = ", ".join(f"{name} {value!r}" for name, value in file["read_as"].items())
-        console.print(bold(file["file"], f", read as {file['format']} ({how})"))
+        how = f" ({how})" if how else ""
+        console.print(bold(file["file"], f", read as {file['format']}{how}"))
         row_lines(file)
         for note in file["notes"]:
             console.print(f"note: {note}")

@@ -8,8 +8,6 @@ from qlog_assets.door.door import Door
 from qlog_assets.mechanisms.register import mechanism
 from qlog_assets.orchestration.resources import PolicyResource, WarehouseResource
 
-WITHDRAW_RELEASE = "withdraw_release"
-"""Also the name of its one step, which takes the release and the reason."""
 CONFIG = {
     "release": dg.Field(dg.String, description="The release's id, as the metadata of its assets shows it"),
     "reason": dg.Field(dg.String, description="Why; it is recorded, and published in the tombstone"),
@@ -20,7 +18,6 @@ def withdraw_release_job() -> dg.JobDefinition:
     """One release per run."""
 
     @dg.op(
-        name=WITHDRAW_RELEASE,
         config_schema=CONFIG,
         description="Removes the release's files and leaves a tombstone that says why.",
     )
@@ -40,9 +37,9 @@ def withdraw_release_job() -> dg.JobDefinition:
             )
 
     @dg.job(
-        name=WITHDRAW_RELEASE,
+        name="withdraw_release",
         description="Takes a published release back, for a reason that is published: its files go, its charge stays. "
-        "Say which and why in the run's config: ops: {withdraw_release: {config: {release: …, reason: …}}}.",
+        "Say which and why in the run's config: ops: {withdraw: {config: {release: …, reason: …}}}.",
     )
     def withdrawing() -> None:
         withdraw()

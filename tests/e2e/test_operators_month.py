@@ -140,7 +140,7 @@ def test_an_operators_month(server: Server, home: Path) -> None:
         page.goto(f"{server.address}/locations/qlog_assets.definitions/jobs/withdraw_release/playground")
         page.locator(".CodeMirror").first.wait_for(timeout=SLOW_MACHINE)
         reason = "a title in it was under embargo"
-        write(page, f"ops: {{withdraw_release: {{config: {{release: {charge.release_id}, reason: {reason}}}}}}}")
+        write(page, f"ops: {{withdraw: {{config: {{release: {charge.release_id}, reason: {reason}}}}}}}")
         status, said = launch(server, page, "withdraw_release")
         assert status == "SUCCESS", said
         picture(page, "month-withdrawn")
