@@ -80,7 +80,7 @@ def test_a_withdrawn_file_enters_no_month_and_the_ledger_says_who_took_it_out_an
     assert listed[key]["state"] == "withdrawn" and listed[key]["reasons"] == {"bad_time": 1}
     for name in ("late.txt", "copy.txt"):
         refusal = qlog(ingested, "ingest", late.with_name(name), "--format", "aol").refusal
-        assert "were withdrawn on" in refusal and "the test system's" in refusal and "--again-because" in refusal
+        assert "was withdrawn on" in refusal and "the test system's" in refusal and "--again-because" in refusal
     again = qlog(ingested, "ingest", "withdraw", key, "--reason", "once more").success
     assert "was withdrawn already" in again and "the test system's" in again
     # It was the right file after all.
