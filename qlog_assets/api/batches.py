@@ -103,7 +103,7 @@ def withdraw(warehouse: Warehouse, policy: Policy, word: str, reason: str, tell:
         "at": record.at,
         "run_id": record.run_id,
         "months": {month: warehouse.has_current("raw_log", month) for month in months},
-        "notes": describe_effect(warehouse, book, months, COMMANDS),
+        "notes": describe_effect(book, months, COMMANDS),
     }
 
 

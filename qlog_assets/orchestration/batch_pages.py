@@ -108,7 +108,7 @@ def describe_withdrawal(warehouse: Warehouse, book: Book, done: Withdrawn) -> li
     lines = [f"{name_of(warehouse, done.batch)} ({done.record.batch}) {done.record.words}{already}"]
     for month, raw in done.months.items():
         lines.append(f"{month}: {'no other file has rows of it' if raw is None else 'its raw_log holds the others'}")
-    return lines + describe_effect(warehouse, book, list(map(str, done.months)), LAUNCHPAD)
+    return lines + describe_effect(book, list(map(str, done.months)), LAUNCHPAD)
 
 
 def report_withdrawal(context: dg.OpExecutionContext, warehouse: Warehouse, book: Book, done: Withdrawn) -> None:
@@ -124,7 +124,7 @@ def report_withdrawal(context: dg.OpExecutionContext, warehouse: Warehouse, book
                 "reason": done.record.reason,
                 "withdrawn by": done.record.who,
                 "withdrawn on": done.record.at[:10],
-                "note": "\n".join(describe_effect(warehouse, book, list(map(str, done.months)), LAUNCHPAD)),
+                "note": "\n".join(describe_effect(book, list(map(str, done.months)), LAUNCHPAD)),
             },
             tags={DATA_VERSION_TAG: f"withdrawn-{shape}"},
         )

@@ -90,7 +90,7 @@ def describe_left_out(warehouse: Warehouse, partition: Partition, interface: Int
     ]
 
 
-def describe_effect(warehouse: Warehouse, book: Book, months: list[str], interface: Interface) -> list[str]:
+def describe_effect(book: Book, months: list[str], interface: Interface) -> list[str]:
     """A sentence per month of a withdrawn batch that has a release: it stays, and what another one takes."""
     live = [charge for charge in book.ledger.charges(book.dataset) if charge.live and charge.month in months]
     return [

@@ -52,13 +52,9 @@ def refuse_withdrawn(book: Book, batch: Batch, how: str) -> None:
     record = book.withdrawals().get(identity_of(batch))
     if record is not None:
         raise QlogError(
-            f"{batch.source.path.name}: the same bytes, read in the same way, {_as_clause(record)}: ingest a corrected "
-            f"file, or {how}"
+            f"{batch.source.path.name}: this very file, read in this way, {record.words}: ingest a corrected file, or "
+            f"{how}"
         )
-
-
-def _as_clause(record: BatchWithdrawal) -> str:
-    return f"were {record.words.removeprefix('was ')}"
 
 
 def known_batch(warehouse: Warehouse, key: str) -> Partition:

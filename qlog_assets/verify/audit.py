@@ -22,7 +22,6 @@ from qlog_assets.door.publication import differences_from_draw
 from qlog_assets.errors import QlogError
 from qlog_assets.ledger import Charge, DamagedLedgerError, Ledger, LedgerError, MissingLedgerError, SaltedHead
 from qlog_assets.ledger.budget import readable, readable_left
-from qlog_assets.ledger.chain import BATCH_RESTORED, BATCH_WITHDRAWN
 from qlog_assets.ledger.windows import window_words
 from qlog_assets.mechanisms.register import mechanism, releasable_mechanism
 from qlog_assets.pipeline.public_material import PublicLists
@@ -37,7 +36,7 @@ from qlog_assets.report.public_zone import (
 )
 from qlog_assets.storage.digests import file_checksum
 from qlog_assets.storage.warehouse import Warehouse
-from qlog_assets.verify.lineage import Lineage
+from qlog_assets.verify.lineage import Lineage, batch_notes
 from qlog_assets.verify.recompute import Recomputation, Tell
 from qlog_assets.verify.run_history import door_runs
 from qlog_assets.verify.surroundings import find_around
@@ -180,17 +179,6 @@ def recovery_notes(ledger: Ledger) -> list[str]:
         f"ledger: on {event.at[:10]} {words[event.kind]} by {event.who}: {event.facts.get('reason', 'no reason')}"
         for event in ledger.events()
         if event.kind in words
-    ]
-
-
-def batch_notes(ledger: Ledger, dataset: str | None) -> list[str]:
-    """Every file that was taken out of use, or back into it: an auditor asks why."""
-    words = {BATCH_WITHDRAWN: "was withdrawn", BATCH_RESTORED: "was taken into use again"}
-    return [
-        f"batch {event.facts['batch']}: on {event.at[:10]} it {words[event.kind]} by {event.who}: "
-        f"{event.facts['reason']}"
-        for event in ledger.events()
-        if event.kind in words and dataset in (None, event.dataset)
     ]
 
 

@@ -10,6 +10,7 @@ from qlog_assets.door.draws import Draw
 from qlog_assets.errors import ParameterError, QlogError
 from qlog_assets.ledger import BatchWithdrawal, Charge, Ledger, Made
 from qlog_assets.ledger.book import find_trouble
+from qlog_assets.ledger.chain import BATCH_RESTORED, BATCH_WITHDRAWN
 from qlog_assets.mechanisms.inputs import is_of_this_version, stages
 from qlog_assets.mechanisms.mechanism import Mechanism
 from qlog_assets.mechanisms.register import releasable_mechanism
@@ -288,6 +289,17 @@ class Lineage:
             _add(found.findings, f"deep: {outcome.sentence}")
         else:
             _add(found.recomputed if outcome.same else found.believed, outcome.sentence)
+
+
+def batch_notes(ledger: Ledger, dataset: str | None) -> list[str]:
+    """Every file that was taken out of use, or back into it: an auditor asks why."""
+    words = {BATCH_WITHDRAWN: "was withdrawn", BATCH_RESTORED: "was taken into use again"}
+    return [
+        f"batch {event.facts['batch']}: on {event.at[:10]} it {words[event.kind]} by {event.who}: "
+        f"{event.facts['reason']}"
+        for event in ledger.events()
+        if event.kind in words and dataset in (None, event.dataset)
+    ]
 
 
 def _note(found: Followed, note: str) -> None:

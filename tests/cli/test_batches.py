@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import pty
 import shutil
-from collections.abc import Callable
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -77,7 +80,7 @@ def test_a_withdrawn_file_enters_no_month_and_the_ledger_says_who_took_it_out_an
     assert listed[key]["state"] == "withdrawn" and listed[key]["reasons"] == {"bad_time": 1}
     for name in ("late.txt", "copy.txt"):
         refusal = qlog(ingested, "ingest", late.with_name(name), "--format", "aol").refusal
-        assert "were withdrawn on" in refusal and "the test system's" in refusal and "--again-because" in refusal
+        assert "was withdrawn on" in refusal and "the test system's" in refusal and "--again-because" in refusal
     again = qlog(ingested, "ingest", "withdraw", key, "--reason", "once more").success
     assert "was withdrawn already" in again and "the test system's" in again
     # It was the right file after all.
@@ -128,9 +131,7 @@ def test_a_late_file_says_what_it_does_to_a_released_month_and_withdrawing_it_un
 
 
 @pytest.mark.slow
-def test_rows_of_a_forgotten_month_are_left_out_unless_they_are_asked_for(
-    released: Path, tmp_path: Path, copied: Callable[[str], Path]
-) -> None:
+def test_rows_of_a_forgotten_month_are_left_out_unless_they_are_asked_for(released: Path, tmp_path: Path) -> None:
     log = tmp_path / "small.txt"
     log.write_text(small_log(), encoding="utf-8")
     assert qlog(released, "forget", "--before", "2006-05").success
@@ -140,7 +141,32 @@ def test_rows_of_a_forgotten_month_are_left_out_unless_they_are_asked_for(
     assert not warehouse_at(released).has_current("raw_log", MARCH)
     assert qlog(released, "ingest", log, "--format", "aol", "--json").json["already_ingested"] == ["small.txt"]
     assert qlog(released, "audit", "--deep").success
-    # The landing file is known to hold the month, although no batch does.
     back = qlog(released, "ingest", log, "--format", "aol", "--yes", "--json").json
     assert back["months"].keys() == {MARCH, APRIL} and back["left_out"] == {}
     assert warehouse_at(released).has_current("raw_log", MARCH)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("answer", "comes_back"), [(b"n\n", False), (b"y\n", True)])
+def test_on_a_terminal_somebody_is_asked_whether_a_forgotten_month_comes_back(
+    released: Path, tmp_path: Path, answer: bytes, comes_back: bool
+) -> None:
+    log = tmp_path / "small.txt"
+    log.write_text(small_log(), encoding="utf-8")
+    assert qlog(released, "forget", "--before", "2006-05").success
+    keyboard, terminal = pty.openpty()
+    os.write(keyboard, answer)
+    words = [sys.executable, "-m", "qlog_assets.cli", "ingest", str(log), "--format", "aol"]
+    with subprocess.Popen(
+        words,
+        stdin=terminal,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env={**os.environ, "QLOG_HOME": str(released)},
+        text=True,
+    ) as command:
+        out, err = command.communicate(timeout=120)
+    os.close(keyboard)
+    os.close(terminal)
+    assert command.returncode == 0 and f"bring the forgotten rows of {MARCH} back?" in err, err
+    assert "left out" in out and warehouse_at(released).has_current("raw_log", MARCH) is comes_back
