@@ -5,6 +5,7 @@ Functions of ledger and policy alone, which are public to whoever may ask: no ro
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator, Mapping
 from fractions import Fraction
 from typing import Any, Literal
@@ -25,14 +26,20 @@ Interface = Literal["command", "run"]
 SHARES = tuple(Fraction(each, 100) for each in (80, 64, 50, 40, 32, 25, 20, 16, 10, 8, 5, 4, 2, 1))
 """Parts of what was asked whose inverse is a short decimal: scales that people can write down."""
 LONGEST_VALUE = 14
+LOGGER = logging.getLogger(__name__)
 
 
 def reserve_or_offer(
     ledger: Ledger, policy: Policy, asked_of: Mechanism, /, interface: Interface | None = None, **request: Any
 ) -> tuple[Charge, bool]:
-    """`Ledger.reserve`; where the budget says no, with the choices there are."""
+    """`Ledger.reserve`; where the budget says no, with the choices there are. It warns of charging a skipped month."""
+    skipped = [s for s in ledger.skips(policy.dataset) if (s.month, s.mechanism) == (request["month"], asked_of.name)]
     try:
-        return ledger.reserve(**request)
+        charge, charged = ledger.reserve(**request)
+        if charged and skipped:
+            words = f"{skipped[0].month} was skipped by {skipped[0].mechanism} ({skipped[0].reason})"
+            LOGGER.warning("%s and is released all the same: the ledger keeps both", words)
+        return charge, charged
     except BudgetError as refusal:
         offer = budget_choices(ledger, policy, asked_of, Month(request["month"]), interface)
         raise BudgetError(f"{refusal}. {offer}") from None
