@@ -5,14 +5,15 @@ Functions of ledger and policy alone, which are public to whoever may ask: no ro
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import logging
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from fractions import Fraction
 from typing import Any, Literal
 
 from qlog_assets.door.release_limits import amount
 from qlog_assets.errors import ParameterError
-from qlog_assets.ledger import BudgetError, Ledger
+from qlog_assets.ledger import BudgetError, Charge, Ledger, Skip
 from qlog_assets.ledger.budget import readable_left
 from qlog_assets.mechanisms.mechanism import Mechanism
 from qlog_assets.months import Month
@@ -27,6 +28,7 @@ INTERFACES: tuple[Interface, Interface] = ("command", "run")
 SHARES = tuple(Fraction(each, 100) for each in (80, 64, 50, 40, 32, 25, 20, 16, 10, 8, 5, 4, 2, 1))
 """Parts of what was asked whose inverse is a short decimal: scales that people can write down."""
 LONGEST_VALUE = 14
+LOGGER = logging.getLogger(__name__)
 
 
 @contextmanager
@@ -37,6 +39,14 @@ def offering_choices(ledger: Ledger, policy: Policy, mechanism: Mechanism, month
     except BudgetError as refusal:
         by_command, in_run = (budget_choices(ledger, policy, mechanism, month, each) for each in INTERFACES)
         raise BudgetError(f"{refusal}. {by_command}", f"{refusal}. {in_run}") from None
+
+
+def warn_of_skip(skips: Sequence[Skip], charge: Charge) -> None:
+    """Say that a month which was skipped is charged all the same."""
+    for skip in skips:
+        if (skip.month, skip.mechanism) == (charge.month, charge.mechanism):
+            words = f"{skip.month} was skipped by {skip.mechanism} ({skip.reason})"
+            LOGGER.warning("%s and is released all the same: the ledger keeps both", words)
 
 
 def budget_choices(ledger: Ledger, policy: Policy, mechanism: Mechanism, month: Month, interface: Interface) -> str:

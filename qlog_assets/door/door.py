@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from qlog_assets.door.asking import asked_version
-from qlog_assets.door.choices import offering_choices
+from qlog_assets.door.choices import offering_choices, warn_of_skip
 from qlog_assets.door.drawing import describe_draw, draw_tables, list_rows
 from qlog_assets.door.draws import Draw, discard_draw, load_draw, store_draw
 from qlog_assets.door.inputs import DoorError, collect_inputs, refuse_broken_limits, refuse_other_unit
@@ -179,6 +179,7 @@ class Door:
         assert guarantee.proven is not None
         # What the mechanism reads is decided by the limited stage and public lists alone: counts follow from them.
         digested = [mechanism.limited_stage.name, *(name for name in mechanism.public_inputs if name in inputs)]
+        skips = self.ledger.skips(self.policy.dataset)
         with offering_choices(self.ledger, self.policy, mechanism, month):
             charge, charged = self.ledger.reserve(
                 dataset=self.policy.dataset,
@@ -193,6 +194,8 @@ class Door:
                 rho=guarantee.proven.rho,
                 again=again,
             )
+        if charged:
+            warn_of_skip(skips, charge)
         refuse_superseded(self.ledger, charge)
         return charge, charged
 

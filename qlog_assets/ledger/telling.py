@@ -11,7 +11,7 @@ from fractions import Fraction
 from typing import Any
 
 from qlog_assets.ledger.budget import Budget, readable, readable_left
-from qlog_assets.ledger.chain import Event, publicly_counted
+from qlog_assets.ledger.chain import MADE, Event
 from qlog_assets.ledger.skips import SKIPPED
 from qlog_assets.ledger.windows import window_words
 
@@ -20,7 +20,7 @@ Facts = dict[str, Any]
 
 def told_events(events: Iterable[Event], dataset: str) -> list[dict[str, Any]]:
     """The events of a data set's account, and those of the ledger as a whole, in the order they were written."""
-    return [told(event) for event in publicly_counted(list(events)) if event.dataset in ("", dataset)]
+    return [told(event) for event in events if event.kind != MADE and event.dataset in ("", dataset)]
 
 
 def told(event: Event) -> dict[str, Any]:
@@ -85,5 +85,7 @@ WORDS: dict[str, Callable[[Facts], str]] = {
     "unwitnessed": lambda facts: "the witness was given up",
     "recovered": lambda facts: f"{facts['events']} lost event(s) brought back or charged for",
     "forgotten": forgotten_words,
+    "batch_withdrawn": lambda facts: f"the landing batch {facts['batch']} withdrawn",
+    "batch_restored": lambda facts: f"the landing batch {facts['batch']} in use again",
 }
 """What each kind of event says. A note of another kind is told by its kind and its reason."""

@@ -238,6 +238,27 @@ def test_a_published_release_cannot_be_abandoned(released: Path) -> None:
     assert qlog(released, "ledger", "--json").json["spent"]["epsilon"] == POLICY_EPSILON
 
 
+def test_the_ledger_shows_every_event_with_its_reason_and_the_months_that_nobody_decided(released: Path) -> None:
+    facts = qlog(released, "ledger", "--json").json
+    assert facts["undecided"]["safelog"] == {"months": [APRIL, "2006-05"], "unfinished": []}
+    release_id = facts["charges"][0]["release_id"]
+    for words in (
+        ("ledger", "set-budget", "--epsilon", "120", "--delta", "0.1", "--reason", "the board agreed"),
+        ("withdraw", release_id, "--reason", "the wrong file"),
+        ("skip", "--month", APRIL, "--month", "2006-05", "--reason", "nothing was logged"),
+    ):
+        assert qlog(released, *words).success
+    said, facts = qlog(released, "ledger").success, qlog(released, "ledger", "--json").json
+    for reason in ("the board agreed", "the wrong file", "nothing was logged"):
+        assert reason in said
+        assert reason in [event["reason"] for event in facts["events"]]
+    charged = next(event for event in facts["events"] if event["kind"] == "reserved")
+    assert charged["run_id"] and charged["run_id"][:8] in said and charged["who"] in said
+    assert facts["undecided"] == {} and "undecided" not in said
+    assert {(skip["month"], skip["mechanism"]) for skip in facts["skips"]} >= {(APRIL, "safelog"), (APRIL, "zealous")}
+    assert qlog(released, "audit", "--json").json["ok"] is True
+
+
 def test_release_over_budget_names_what_was_asked_and_what_is_left(released: Path) -> None:
     assert qlog(released, "ledger", "set-budget", "--epsilon", "30", "--delta", "0.1", "--reason", "a test").success
     refusal = qlog(released, "release", "safelog", "--month", APRIL).refusal

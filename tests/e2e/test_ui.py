@@ -9,7 +9,7 @@ import pytest
 from support.browser import picture
 from support.cli import qlog
 from support.instances import MONTHS, POLICY_EPSILON, Prepared, copy_warehouse
-from support.server import Server
+from support.server import LAUNCH, Server
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
@@ -19,6 +19,19 @@ REPOSITORIES = """
 query { repositoriesOrError { ... on RepositoryConnection { nodes {
     jobs { name } schedules { name } sensors { name }
 } } } }
+"""
+REPOSITORY = {"repositoryLocationName": "qlog_assets.definitions", "repositoryName": "__repository__"}
+START = "mutation Start($schedule: ScheduleSelector!) { startSchedule(scheduleSelector: $schedule) { __typename } }"
+STOP = "mutation Stop($id: String!) { stopRunningSchedule(id: $id) { __typename } }"
+STATE = """
+query State($schedule: ScheduleSelector!) { scheduleOrError(scheduleSelector: $schedule) {
+    ... on Schedule { scheduleState { id } }
+} }
+"""
+CHECK = """
+query { assetNodes(assetKeys: [{path: ["privacy_budget"]}]) { assetChecksOrError { ... on AssetChecks { checks {
+    name executionForLatestMaterialization { evaluation { description } }
+} } } } }
 """
 
 
@@ -53,6 +66,29 @@ def test_a_release_launched_in_the_launchpad_is_charged_once_and_refused_with_ot
     assert status == "SUCCESS" and "Refused: " in said and "`again: REASON` in the run's config" in said
     assert len(qlog(home, "ledger", "--json").json["charges"]) == 2
     assert qlog(home, "audit", "--json").json["ok"] is True
+
+
+@pytest.mark.slow
+def test_a_schedule_that_was_switched_on_makes_its_months_ones_that_can_be_lost(server: Server) -> None:
+    """ZEALOUS was never released here: without its schedule nobody misses a month of it."""
+    assert "zealous" not in lost_months(server)
+    selector = {**REPOSITORY, "scheduleName": "zealous_monthly"}
+    started = server.ask(START, schedule=selector)["startSchedule"]["__typename"]
+    assert started == "ScheduleStateResult"
+    assert "zealous: 2006-03 to 2006-05: neither a release nor a recorded reason" in lost_months(server)
+    server.ask(STOP, id=server.ask(STATE, schedule=selector)["scheduleOrError"]["scheduleState"]["id"])
+
+
+def lost_months(server: Server) -> str:
+    """What the check says after one more run of the job `budget`."""
+    params = {"selector": {**REPOSITORY, "pipelineName": "budget"}, "runConfigData": {}}
+    run = server.ask(LAUNCH, params=params)["launchRun"]["run"]["runId"]
+    status, said = server.wait(run)
+    assert status == "SUCCESS", said
+    (node,) = server.ask(CHECK)["assetNodes"]
+    (check,) = node["assetChecksOrError"]["checks"]
+    assert check["name"] == "no_month_lost"
+    return str(check["executionForLatestMaterialization"]["evaluation"]["description"])
 
 
 @pytest.mark.browser

@@ -88,7 +88,7 @@ def test_every_kind_of_event_is_told_in_words_with_its_reason_author_and_run(tmp
     ledger.set_unit(DATASET, 12, "releases for years", since="2006-04")
     ledger.skip(DATASET, "2006-05", ["safelog"], "nothing was logged")
     ledger.record("forgotten", DATASET, {"months": ["2006-03"]})
-    ledger.record("batch_withdrawn", DATASET, {"batch": "x", "reason": "a note of another kind"})
+    ledger.record("some_remark", DATASET, {"file": "x", "reason": "a note of another kind"})
     told = told_events(ledger.events(), DATASET)
     assert [(each["what"], each["reason"]) for each in told] == [
         ("ledger made", None),
@@ -103,7 +103,7 @@ def test_every_kind_of_event_is_told_in_words_with_its_reason_author_and_run(tmp
         ("budget in any 12 consecutive months from 2006-04 on; was for ever", "releases for years"),
         ("2006-05 skipped by safelog", "nothing was logged"),
         ("private data forgotten: 2006-03", None),
-        ("batch withdrawn", "a note of another kind"),
+        ("some remark", "a note of another kind"),
     ]
     assert {(each["who"], each["run_id"]) for each in told} == {("ada (ui)", "run-1")}
     assert all(each["at"] for each in told)

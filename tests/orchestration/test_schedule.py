@@ -65,7 +65,7 @@ def test_the_month_that_ended_is_asked_for_until_it_is_decided(ingested: Path, t
 
 
 def test_a_month_that_was_skipped_is_decided_and_the_one_before_it_is_asked_for(
-    ingested: Path, ticking: Callable[[Path], Tick]
+    ingested: Path, ticking: Callable[[Path], Tick], caplog: pytest.LogCaptureFixture
 ) -> None:
     tick = ticking(ingested)
     assert month_of(tick("2006-05-02")) == APRIL
@@ -79,6 +79,7 @@ def test_a_month_that_was_skipped_is_decided_and_the_one_before_it_is_asked_for(
     )
     build_chain(ingested, APRIL)
     assert door_at(ingested).draw("safelog", APRIL).charged, "by hand it is still released"
+    assert "2006-04 was skipped by safelog (half of its log is missing) and is released all the same" in caplog.text
     assert "needs no skip" in qlog(ingested, *words).refusal
 
 

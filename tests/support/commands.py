@@ -21,8 +21,9 @@ def root() -> Any:
 
 
 def all_commands(command: Any = None, path: str = "") -> Iterator[tuple[str, Any]]:
-    """Every command below `qlog`, groups included, by its words."""
-    for name, each in (command or root()).commands.items():
+    """Every command below `qlog` that a help names, groups included, by its words."""
+    shown = {name: each for name, each in (command or root()).commands.items() if not each.hidden}
+    for name, each in shown.items():
         yield f"{path}{name}", each
         if isinstance(each, TyperGroup):
             yield from all_commands(each, f"{path}{name} ")
@@ -38,7 +39,7 @@ def parse(line: str) -> str:
             rest = [*getattr(context, "_protected_args", ()), *context.args]
             if not isinstance(command, TyperGroup) or not rest:
                 assert not rest and (path or not words), line
-                return " ".join(path)
+                return " ".join(path).strip()
             name, command, words = command.resolve_command(context, rest)
             path.append(name)
             parent = context
