@@ -60,7 +60,12 @@ def test_a_table_that_holds_enough_is_kept_though_the_others_would_hold_more_wit
     hardly = {"queries": Outcome(110, 0, 0, 1), "clicks": Outcome(3, 0, 0, 1)}
     alone = {"queries": Outcome(200, 0, 0, 1)}
     assert sorted((alone, hardly, both), key=goodness) == [both, alone, hardly]
-    # And it is said what that costs.
+    # A table of words does not outvote the others.
+    words, queries = (
+        {"keywords": Outcome(k, 0, 0, 1), "queries": Outcome(q, 0, 0, 1)} for k, q in ((492, 34), (401, 46))
+    )
+    assert goodness(queries) < goodness(words)
+    # And it is said what a table costs the others.
     assert fewer_tables(both, [alone, hardly, both]) == ["without clicks: about 200 queries"]
     assert fewer_tables(both, [{"queries": Outcome(120, 0, 0, 1)}, both]) == []
 

@@ -7,6 +7,7 @@ The policy, and what the owner says of the log in public, are all that is read: 
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -60,7 +61,11 @@ class Request:
     @property
     def own(self) -> Parameters:
         """The section as it stands, at this cost."""
-        return self.mechanism.at_cost(self.section, self.epsilon, self.delta)
+        return self.scaled({})
+
+    def scaled(self, changes: Settings) -> Parameters:
+        """Changed settings, at this cost."""
+        return self.mechanism.at_cost(self.section.with_changes(**changes), self.epsilon, self.delta)
 
     def parameters(self, section: Parameters) -> tuple[str, Parameters]:
         """The variant and the parameters of a release under a section."""
@@ -124,10 +129,12 @@ def plan(asked: Request, people: Population, seed: int, progress: Progress = lam
     for place, epsilon in enumerate(grid):
         progress(steps - 2 * (len(grid) - place), steps, "drawing over ε")
         there = asked.at(epsilon)
-        own = trial.drawn(there, there.own, people.pool, trial.draws)
-        wanted = asked.mechanism.at_cost(asked.section.with_changes(**best["pool"][0]), epsilon, asked.delta)
-        recommended = trial.drawn(there, wanted, people.pool, trial.draws)
-        curve.append({"epsilon": printed(epsilon), "policy": as_json(own), "recommended": as_json(recommended)})
+        drawn = {
+            how: trial.changed(there, dict(scaled), people.pool, trial.draws)
+            for how, scaled in (("policy", there.own), ("recommended", there.scaled(best["pool"][0])))
+        }
+        # A table that cannot be drawn at so small an ε is left out of the picture.
+        curve.append({"epsilon": printed(epsilon)} | {how: as_json(told or {}) for how, told in drawn.items()})
     progress(steps, steps, "done")
     return {
         "mechanism": asked.mechanism.name,
@@ -178,12 +185,16 @@ class Trials:
         return average([trial(self.people, variant, chosen, self.seed + number, pool) for number in range(draws)])
 
 
-def goodness(told: Outcomes) -> tuple[bool, int, float]:
-    """What settings are ranked by: good counts and few fakes, then most tables worth having, then most real rows."""
+def goodness(told: Outcomes) -> tuple[bool, int, float, float]:
+    """What settings are ranked by: good counts and few fakes, then most tables worth having, then most real rows.
+
+    Rows of several tables are multiplied: added up, a table of words would outvote all others.
+    """
     worst_error = max((each.error for each in told.values() if each.error is not None), default=0.0)
     worst_noise = max((each.noise_rows / each.rows for each in told.values() if each.rows >= NOTHING), default=0.0)
-    worthwhile = sum(each.real_rows >= WORTHWHILE for each in told.values())
-    return worst_error > WORST_ERROR or worst_noise > WORST_NOISE, -worthwhile, -real_rows(told)
+    worthwhile = [each.real_rows for each in told.values() if each.real_rows >= WORTHWHILE]
+    bad = worst_error > WORST_ERROR or worst_noise > WORST_NOISE
+    return bad, -len(worthwhile), -math.prod(worthwhile), -real_rows(told)
 
 
 def words(asked: Request, people: Population, standing: dict[str, Outcomes], best: dict[str, Outcomes]) -> list[str]:
