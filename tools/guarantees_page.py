@@ -75,7 +75,7 @@ That choice is printed in the manifest, and no ε here covers it: between two se
 among a hundred nearly seven, and that bit may be about one user. It makes no difference whether the month looked at is
 the one released or an earlier one: most users are in both.
 
-So choose on data that is not the log: `qlog plan zealous --rows N` tries settings on a synthetic twin and reads no log;
+So choose on data that is not the log: [`qlog plan`](planning.md) tries settings on made-up users and reads no log;
 `qlog synth` makes a log of the same shape for everything else. A public constant (the size of the log to one digit, a
 limit from the literature) is fine. Simulate a month after its release, to see what the noise did. If settings must be
 tuned on real data, tune on data that is never released and whose users are in no release, and say so in the

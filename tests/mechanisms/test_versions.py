@@ -111,6 +111,14 @@ def test_the_version_stands_for_the_sources_as_they_are(name: str) -> None:
     )
 
 
+def test_only_drawn_releases_of_versions_that_promise_the_same_are_served_as_they_are() -> None:
+    safelog, zealous = mechanism("safelog"), mechanism("zealous")
+    assert safelog.version_asked(1) == 1 and safelog.version_asked(safelog.version) == safelog.version
+    # No draw yet, or one of a version that nobody vouches for: the request names today's.
+    assert safelog.version_asked(None) == safelog.version == safelog.version_asked(0)
+    assert zealous.stands_for == frozenset() and all(each.version not in each.stands_for for each in releasable())
+
+
 def test_noise_counting_statements_and_normalisation_are_among_the_sources() -> None:
     """What was once a list kept by hand is found: its members of old are all there."""
     found = sources(mechanism("safelog"))

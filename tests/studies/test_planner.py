@@ -17,7 +17,7 @@ from qlog_assets.pipeline.cleaned_log import view_searches
 from qlog_assets.policy import Policy
 from qlog_assets.privacy.limits import SESSION_GAP_MINUTES
 from qlog_assets.studies.planning.description import PRESETS, describe
-from qlog_assets.studies.planning.planner import WORST_ERROR, goodness, plan, request_for
+from qlog_assets.studies.planning.planner import WORST_ERROR, fewer_tables, goodness, plan, request_for
 from qlog_assets.studies.planning.plot import draw_plan
 from qlog_assets.studies.planning.population import imagine, read_twin
 from qlog_assets.studies.planning.settings import TRIED
@@ -40,7 +40,7 @@ def test_every_setting_that_is_tried_costs_what_was_asked_and_no_more(name: str)
     asked, policy, epsilon, delta = mechanism(name), Policy(), Fraction(3, 2), Fraction(1, 10**7)
     section = policy.section(name) if asked.is_simulated else asked.policy_section()
     tried = list(TRIED[name](section, epsilon, delta, 1000))
-    assert len(tried) >= 5
+    assert len(tried) >= 4
     for changes in tried:
         chosen = section.with_changes(**changes)
         proven = asked.guarantee(asked.chosen_variant(chosen), asked.chosen_parameters(chosen, policy.lists)).proven
@@ -53,6 +53,21 @@ def test_good_counts_and_few_fakes_come_before_many_rows() -> None:
     invented = {"queries": Outcome(90, 40, 0, 1)}
     few = {"queries": Outcome(20, 1, 0, 1), "clicks": Outcome(0, 0, None, None)}
     assert sorted((blurred, invented, few, many), key=goodness)[:2] == [many, few]
+
+
+def test_a_table_that_holds_enough_is_kept_though_the_others_would_hold_more_without_it() -> None:
+    both = {"queries": Outcome(100, 0, 0, 1), "clicks": Outcome(12, 0, 0, 1)}
+    hardly = {"queries": Outcome(110, 0, 0, 1), "clicks": Outcome(3, 0, 0, 1)}
+    alone = {"queries": Outcome(200, 0, 0, 1)}
+    assert sorted((alone, hardly, both), key=goodness) == [both, alone, hardly]
+    # A table of words does not outvote the others.
+    words, queries = (
+        {"keywords": Outcome(k, 0, 0, 1), "queries": Outcome(q, 0, 0, 1)} for k, q in ((492, 34), (401, 46))
+    )
+    assert goodness(queries) < goodness(words)
+    # And it is said what a table costs the others.
+    assert fewer_tables(both, [alone, hardly, both]) == ["without clicks: about 200 queries"]
+    assert fewer_tables(both, [{"queries": Outcome(120, 0, 0, 1)}, both]) == []
 
 
 def test_a_plan_recommends_what_holds_more_than_the_policy_and_says_so() -> None:

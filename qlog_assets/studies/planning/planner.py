@@ -7,6 +7,7 @@ The policy, and what the owner says of the log in public, are all that is read: 
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -25,11 +26,17 @@ EPSILONS = tuple(map(Fraction, ("0.5", "1", "2", "4", "8")))
 """What a plan shows beside the ε that it is made for: from what few would call useful to what few would sign."""
 DRAWS = 5
 """Draws of the settings that are shown; a setting that is only tried gets one."""
+MANY_SEARCHES = 200_000
+"""From so many searches on one draw tells enough: tables are larger, and what is luck in them is less."""
 FINALISTS = 3
 WORST_ERROR = 0.25
 """The median relative error of counts, in the worst table, up to which a setting counts as good."""
 WORST_NOISE = 0.2
 """The share of rows that nobody made, in the worst table, up to which a setting counts as good."""
+WORTHWHILE = 10
+"""A table that holds so many rows is kept if the policy has it; for fewer, its share of ε goes to the other tables."""
+CLEARLY_MORE = 1.5
+"""How many times as many rows fewer tables must hold to be spoken of."""
 NOTHING = 1
 """A table of which fewer rows than this are expected is said to hold nothing."""
 
@@ -54,7 +61,11 @@ class Request:
     @property
     def own(self) -> Parameters:
         """The section as it stands, at this cost."""
-        return self.mechanism.at_cost(self.section, self.epsilon, self.delta)
+        return self.scaled({})
+
+    def scaled(self, changes: Settings) -> Parameters:
+        """Changed settings, at this cost."""
+        return self.mechanism.at_cost(self.section.with_changes(**changes), self.epsilon, self.delta)
 
     def parameters(self, section: Parameters) -> tuple[str, Parameters]:
         """The variant and the parameters of a release under a section."""
@@ -103,25 +114,27 @@ def plan(asked: Request, people: Population, seed: int, progress: Progress = lam
         finalists = []
         for place, (changes, _) in enumerate(sorted(tried, key=lambda each: goodness(each[1]))[:FINALISTS]):
             progress(len(candidates) + number * FINALISTS + place, steps, "drawing the best again")
-            again = trial.changed(asked, changes, pools[name], draws=DRAWS)
+            again = trial.changed(asked, changes, pools[name], draws=trial.draws)
             assert again is not None  # it was drawn before
             finalists.append((changes, again))
         if finalists:
             best[name] = min(finalists, key=lambda each: goodness(each[1]))
     if "pool" not in best:
         raise QlogError(f"no setting of {asked.mechanism.name} can be drawn at ε = {decimal_text(asked.epsilon)}")
-    standing = {"pool": trial.drawn(asked, asked.own, people.pool, DRAWS)}
+    standing = {"pool": trial.drawn(asked, asked.own, people.pool, trial.draws)}
     if "titles" in best and people.titles is not None:
         pooled = with_pool(asked.own, people.titles.size)  # type: ignore[arg-type]  # safelog alone reads a pool
-        standing["titles"] = trial.drawn(asked, pooled, people.titles, DRAWS)
+        standing["titles"] = trial.drawn(asked, pooled, people.titles, trial.draws)
     curve = []
     for place, epsilon in enumerate(grid):
         progress(steps - 2 * (len(grid) - place), steps, "drawing over ε")
         there = asked.at(epsilon)
-        own = trial.drawn(there, there.own, people.pool, DRAWS)
-        wanted = asked.mechanism.at_cost(asked.section.with_changes(**best["pool"][0]), epsilon, asked.delta)
-        recommended = trial.drawn(there, wanted, people.pool, DRAWS)
-        curve.append({"epsilon": printed(epsilon), "policy": as_json(own), "recommended": as_json(recommended)})
+        drawn = {
+            how: trial.changed(there, dict(scaled), people.pool, trial.draws)
+            for how, scaled in (("policy", there.own), ("recommended", there.scaled(best["pool"][0])))
+        }
+        # A table that cannot be drawn at so small an ε is left out of the picture.
+        curve.append({"epsilon": printed(epsilon)} | {how: as_json(told or {}) for how, told in drawn.items()})
     progress(steps, steps, "done")
     return {
         "mechanism": asked.mechanism.name,
@@ -138,7 +151,10 @@ def plan(asked: Request, people: Population, seed: int, progress: Progress = lam
             for changes, told in sorted(ranked["pool"], key=lambda each: goodness(each[1]))
         ],
         "policy": policy_lines(asked.mechanism, best["pool"][0]),
-        "words": words(asked, people, standing, {name: told for name, (_, told) in best.items()}),
+        "words": [
+            *words(asked, people, standing, {name: told for name, (_, told) in best.items()}),
+            *fewer_tables(best["pool"][1], [told for _, told in ranked["pool"]]),
+        ],
     }
 
 
@@ -149,6 +165,11 @@ class Trials:
     asked: Request
     people: Population
     seed: int
+
+    @property
+    def draws(self) -> int:
+        """How many draws are averaged where one would be luck."""
+        return DRAWS if len(self.people.rows["queries"][0]) < MANY_SEARCHES else 1
 
     def changed(self, asked: Request, changes: Settings, pool: Pool, draws: int) -> Outcomes | None:
         """What changed settings would release; None where they cannot be drawn."""
@@ -164,12 +185,16 @@ class Trials:
         return average([trial(self.people, variant, chosen, self.seed + number, pool) for number in range(draws)])
 
 
-def goodness(told: Outcomes) -> tuple[bool, float]:
-    """What settings are ranked by: good counts and few fakes first, then most rows that somebody made."""
+def goodness(told: Outcomes) -> tuple[bool, int, float, float]:
+    """What settings are ranked by: good counts and few fakes, then most tables worth having, then most real rows.
+
+    Rows of several tables are multiplied: added up, a table of words would outvote all others.
+    """
     worst_error = max((each.error for each in told.values() if each.error is not None), default=0.0)
     worst_noise = max((each.noise_rows / each.rows for each in told.values() if each.rows >= NOTHING), default=0.0)
-    real = sum(each.real_rows for each in told.values())
-    return worst_error > WORST_ERROR or worst_noise > WORST_NOISE, -real
+    worthwhile = [each.real_rows for each in told.values() if each.real_rows >= WORTHWHILE]
+    bad = worst_error > WORST_ERROR or worst_noise > WORST_NOISE
+    return bad, -len(worthwhile), -math.prod(worthwhile), -real_rows(told)
 
 
 def words(asked: Request, people: Population, standing: dict[str, Outcomes], best: dict[str, Outcomes]) -> list[str]:
@@ -185,6 +210,20 @@ def words(asked: Request, people: Population, standing: dict[str, Outcomes], bes
     if all(each.real_rows < NOTHING for told in best.values() for each in told.values()):
         lines.append("a month will hold nothing: it takes more users, more ε, or a public pool of what they search for")
     return lines
+
+
+def fewer_tables(best: Outcomes, tried: list[Outcomes]) -> list[str]:
+    """What could be had instead by leaving tables out, where that is clearly more."""
+    fewer = [told for told in tried if set(told) < set(best) and not goodness(told)[0]]
+    most = max(fewer, key=real_rows, default=None)
+    if most is None or real_rows(most) < CLEARLY_MORE * real_rows(best):
+        return []
+    return [f"without {' and '.join(table for table in best if table not in most)}: {held(most)}"]
+
+
+def real_rows(told: Outcomes) -> float:
+    """The rows of all tables that somebody made."""
+    return sum(each.real_rows for each in told.values())
 
 
 def held(told: Outcomes) -> str:

@@ -35,7 +35,7 @@ class Pool:
     holds: np.ndarray
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Population:
     """A month of made-up users. Items are numbered per kind; rows are in each user's order of time."""
 

@@ -18,7 +18,9 @@ Tried = Callable[[Any, Fraction, Fraction, int], Iterator[Settings]]
 QUERIES_PER_USER = (1, 2, 3, 5)
 QUERY_SHARES = {1: (Fraction(1),), 2: (Fraction(1, 2), Fraction(2, 3)), 3: (Fraction(1, 2),)}
 """What queries take of ε, by the number of tables: the others share the rest equally."""
-ITEMS_PER_USER = (2, 5, 20, 50, 200)
+ITEMS_PER_USER = (5, 20, 50, 200)
+FEW_ITEMS_PER_USER = (1, 2, 5, 10)
+"""For noise that grows with the limit itself and not with its root."""
 SET_SHARES = (Fraction(8, 10), Fraction(9, 10))
 COUNTED_IN_ONE_STEP: tuple[SelectionMethod, ...] = ("truncated_geometric", "gaussian_counts")
 CHOSEN_FIRST: tuple[SelectionMethod, ...] = ("weighted_gaussian", "sips")
@@ -51,8 +53,9 @@ def safelog_settings(section: SafelogParameters, epsilon: Fraction, delta: Fract
 def zealous_settings(section: Any, epsilon: Fraction, delta: Fraction, pool: int) -> Iterator[Settings]:
     """Methods and limits, for the kinds that the section names."""
     cost = {"epsilon": epsilon, "delta": delta}
-    for per_user in ITEMS_PER_USER:
+    for per_user in FEW_ITEMS_PER_USER:
         yield {"variant": "sound", "items_per_user": per_user, **cost}
+    for per_user in ITEMS_PER_USER:
         for method in COUNTED_IN_ONE_STEP:
             yield {"variant": "modern", "method": method, "items_per_user": per_user, **cost}
         for method in CHOSEN_FIRST:
@@ -68,12 +71,12 @@ def zealous_settings(section: Any, epsilon: Fraction, delta: Fraction, pool: int
 
 
 def crowd_settings(section: Parameters, epsilon: Fraction, delta: Fraction, pool: int) -> Iterator[Settings]:
-    for per_user in ITEMS_PER_USER:
+    for per_user in FEW_ITEMS_PER_USER:
         yield {"artifacts_per_user": per_user, "epsilon": epsilon, "delta": delta}
 
 
 def sanitized_settings(section: Parameters, epsilon: Fraction, delta: Fraction, pool: int) -> Iterator[Settings]:
-    for per_user in ITEMS_PER_USER:
+    for per_user in FEW_ITEMS_PER_USER:
         yield {"pairs_per_user": per_user, "epsilon": epsilon, "delta": delta}
 
 

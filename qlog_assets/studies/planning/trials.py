@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -92,6 +93,7 @@ def try_safelog(people: Population, variant: str, chosen: SafelogParameters, see
     return told
 
 
+@lru_cache(maxsize=64)
 def capped_counts(people: Population, kind: str, limit: int) -> np.ndarray:
     """How many users hold each item of a kind, each with their first so many distinct ones."""
     return count_users(*first_distinct(*people.rows[kind], limit), people.domain(kind))
@@ -100,7 +102,7 @@ def capped_counts(people: Population, kind: str, limit: int) -> np.ndarray:
 def try_zealous(people: Population, variant: str, chosen: ZealousParameters, seed: int, pool: Pool) -> Outcomes:
     told: Outcomes = {}
     for kind in chosen.kinds:
-        users, items = first_distinct(*shuffled(people.rows[kind], seed), chosen.items_per_user)
+        users, items = chosen_items(people, kind, chosen.items_per_user, seed)
         source, counted = SeededRandom(seed), count_users(users, items, people.domain(kind))
         if zealous.takes_rows(variant, chosen):
             drawn = zealous.draw_rows(source, users, items, chosen)
@@ -110,10 +112,12 @@ def try_zealous(people: Population, variant: str, chosen: ZealousParameters, see
     return told
 
 
-def shuffled(rows: Rows, seed: int) -> Rows:
-    """Rows in no order of time: which items of a user are kept is decided by a hash there."""
-    order = np.random.default_rng(seed).permutation(len(rows[0]))
-    return rows[0][order], rows[1][order]
+@lru_cache(maxsize=8)
+def chosen_items(people: Population, kind: str, limit: int, seed: int) -> Rows:
+    """A few items of each user, whichever they are: a release chooses them by a hash."""
+    users, items = people.rows[kind]
+    order = np.random.default_rng(seed).permutation(len(users))
+    return first_distinct(users[order], items[order], limit)
 
 
 def try_crowd(people: Population, variant: str, chosen: CrowdParameters, seed: int, pool: Pool) -> Outcomes:
