@@ -155,6 +155,7 @@ def release_months(
     """
     from qlog_assets.door.asking import ask
     from qlog_assets.door.expectations import public_expectations
+    from qlog_assets.door.ledgers import open_ledger
     from qlog_assets.mechanisms.register import releasable_mechanism
 
     released = releasable_mechanism(mechanism)
@@ -164,7 +165,7 @@ def release_months(
         "resources": policy_config(settings, mechanism),
         "ops": {released.draw_asset: {"config": {} if again is None else {"again": again}}},
     }
-    months, ledger = sorted(set(months)), read_ledger(warehouse)
+    months, ledger = sorted(set(months)), read_ledger(warehouse) or open_ledger(warehouse, chosen)
     failures: dict[str, str] = {}
     works, new = [], []
     for month in months:

@@ -11,7 +11,10 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "ingest": (
         "qlog ingest searches-2006-03.txt --format aol",
         "qlog ingest searches.parquet --format table --columns columns.toml",
+        "qlog ingest --check searches.jsonl.zst --format json --columns columns.toml",
     ),
+    "ingest list": ("qlog ingest list",),
+    "ingest withdraw": ("qlog ingest withdraw searches-2006-03.txt --reason 'the wrong export'",),
     "release": (
         "qlog release safelog --month 2006-03",
         "qlog release safelog --month 2006-03 --again 'a late file came in'",

@@ -7,13 +7,22 @@ writes nothing, and tells nobody more than the ledger's own answer does.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
 
 from qlog_assets.door.choices import offering_choices
-from qlog_assets.door.preconditions import refuse_superseded
+from qlog_assets.door.preconditions import (
+    refuse_lost_account,
+    refuse_orphan_draws,
+    refuse_second_dataset,
+    refuse_superseded,
+    refuse_unknown_releases,
+)
 from qlog_assets.door.release_limits import refuse_beyond_limits, refuse_changed_policy
+from qlog_assets.errors import QlogError
 from qlog_assets.ledger import Book, Budget, BudgetError, Charge, Ledger
 from qlog_assets.ledger.budget import Amount, cost
-from qlog_assets.ledger.rules import in_words, request_of
+from qlog_assets.ledger.rules import in_words, refuse_other_terms, request_of
 from qlog_assets.mechanisms.mechanism import Mechanism
 from qlog_assets.months import Month
 from qlog_assets.pipeline.batches import batches_holding, in_use
@@ -22,11 +31,10 @@ from qlog_assets.pipeline.public_material import (
     PUBLIC_LISTS,
     describe_public_list,
     load_public_list,
-    refuse_unfit_files,
 )
 from qlog_assets.pipeline.raw_log import describe_raw_log, parts_of_month
 from qlog_assets.policy import Policy
-from qlog_assets.privacy.guarantee import PrivacyLoss
+from qlog_assets.privacy.guarantee import Guarantee, PrivacyLoss
 from qlog_assets.sources.pools import PublicList
 from qlog_assets.storage.digests import digest_of
 from qlog_assets.storage.partition import Partition, WarehouseError
@@ -50,29 +58,34 @@ def ask(
     None as well where only the work can tell, such as whether files that were read anew hold the same rows.
     """
     refuse_changed_policy(policy)
-    variant, chosen = policy.variant(mechanism), policy.parameters(mechanism)
-    guarantee = mechanism.guarantee(variant, chosen)
+    guarantee = mechanism.guarantee(policy.variant(mechanism), policy.parameters(mechanism))
     loss = guarantee.proven
     assert loss is not None  # a policy's section can only choose among variants that may be published
-    known = ledger is not None and any(dataset.name == policy.dataset for dataset in ledger.datasets())
-    history = _history(ledger, policy, mechanism, month) if ledger is not None and known else []
+    asked = Question(warehouse, policy, mechanism, month)
+    known = None if ledger is None else next((each for each in ledger.datasets() if each.name == policy.dataset), None)
     book = None if ledger is None else Book(ledger, policy.dataset)
+    history = [] if ledger is None else _history(ledger, policy, mechanism, month)
+    if ledger is not None:
+        refuse_unknown_releases(warehouse, ledger, policy.dataset)
+        refuse_orphan_draws(warehouse, ledger)
+        refuse_second_dataset(warehouse, policy.dataset)
+        if known is None:
+            refuse_lost_account(warehouse, ledger, policy.dataset)
+        else:
+            refuse_other_terms(known, guarantee.unit, guarantee.relation, policy.unit.window_months)
     if again is not None or not any(charge.live for charge in history):
-        refuse_beyond_limits(policy, mechanism, guarantee)
-        refuse_unfit_files(warehouse, policy.lists, mechanism.public_inputs)
-        if _reads_log(mechanism):
-            parts_of_month(warehouse, month, book)  # which says so where there are none
-    if ledger is None or book is None or not known:
+        asked.refuse_new_draw(guarantee, book)
+    if ledger is None or book is None or known is None:
         refuse_over_whole_budget(policy, loss)
         return None
-    inputs, certain = Lookup(warehouse, policy, mechanism, month, book).inputs(history)
+    inputs, certain = asked.inputs(history, book)
     request = request_of(
         policy.dataset,
         month,
         mechanism.name,
-        variant,
+        policy.variant(mechanism),
         asked_version(ledger, policy.dataset, mechanism, month, again),
-        chosen.as_released(),
+        policy.parameters(mechanism).as_released(),
         inputs,
     )
     with offering_choices(ledger, policy, mechanism, month):
@@ -109,22 +122,45 @@ def _history(ledger: Ledger, policy: Policy, mechanism: Mechanism, month: Month)
     return [charge for charge in ledger.charges(policy.dataset) if charge.request.key == key and charge.counted]
 
 
-def _reads_log(mechanism: Mechanism) -> bool:
-    return any(CLEANED_LOG.name in stage.reads for stage in mechanism.stages)
+@dataclass(frozen=True)
+class Question:
+    """A release that is asked for, and what it would be made from, told by what lies there."""
 
+    warehouse: Warehouse
+    policy: Policy
+    mechanism: Mechanism
+    month: Month
 
-class Lookup:
-    """What a release of a month would be made from, told by what lies there."""
+    @property
+    def limited(self) -> str:
+        return self.mechanism.limited_stage.name
 
-    def __init__(self, warehouse: Warehouse, policy: Policy, mechanism: Mechanism, month: Month, book: Book) -> None:
-        self.warehouse = warehouse
-        self.policy = policy
-        self.mechanism = mechanism
-        self.month = month
-        self.book = book
-        self.limited = mechanism.limited_stage.name
+    @property
+    def reads_log(self) -> bool:
+        return any(CLEANED_LOG.name in stage.reads for stage in self.mechanism.stages)
 
-    def inputs(self, history: list[Charge]) -> tuple[dict[str, str], bool]:
+    @cached_property
+    def lists(self) -> dict[str, PublicList]:
+        """The public lists that it would be made with."""
+        loaded = {
+            name: load_public_list(name, self.warehouse, self.policy.lists, self.month)
+            for name in self.mechanism.public_inputs
+        }
+        return {name: found for name, found in loaded.items() if found is not None}
+
+    def refuse_new_draw(self, guarantee: Guarantee, book: Book | None) -> None:
+        """Refuse what a new draw may not have, and say what it lacks."""
+        first, last = self.policy.first, self.policy.last
+        if self.month < first or (last is not None and self.month > last):
+            raise QlogError(f"{self.month} is outside the policy's months: change first or last in the policy")
+        refuse_beyond_limits(self.policy, self.mechanism, guarantee)
+        if self.reads_log:
+            parts_of_month(self.warehouse, self.month, book)  # which says so where there are none
+        sizes = {name: found.rows for name, found in self.lists.items()}
+        variant, parameters = self.policy.variant(self.mechanism), self.policy.parameters(self.mechanism)
+        self.mechanism.refuse_unusable(variant, parameters, sizes)
+
+    def inputs(self, history: list[Charge], book: Book) -> tuple[dict[str, str], bool]:
         """The digests of a request's inputs, and whether they are known for certain.
 
         Where they are not, those of the newest release stand for them: a request that differs from it in something
@@ -133,30 +169,26 @@ class Lookup:
         newest = next(reversed(history), None)
         if newest is None:
             return {}, False
-        holding = batches_holding(self.warehouse, self.month) if _reads_log(self.mechanism) else []
-        if _reads_log(self.mechanism) and not holding:
+        holding = batches_holding(self.warehouse, self.month) if self.reads_log else []
+        if self.reads_log and not holding:
             return dict(newest.request.inputs), True
-        if holding and not in_use(holding, self.book.withdrawals()):
+        if holding and not in_use(holding, book.withdrawals()):
             return {FILES: CHANGED}, True
-        lists = {name: loaded for name in self.mechanism.public_inputs if (loaded := self._load(name)) is not None}
-        digests = {name: digest_of({PUBLIC_LISTS[name]: loaded.content_digest}) for name, loaded in lists.items()}
-        shapes = {name: describe_public_list(name, loaded).shape for name, loaded in lists.items()}
-        made = self._made(self._planned_shape(shapes))
+        digests = {name: digest_of({PUBLIC_LISTS[name]: found.content_digest}) for name, found in self.lists.items()}
+        made = self._made(self._planned_shape(book), book)
         if made is not None:
             return {self.limited: made.provenance.content_digest, **digests}, True
         before = {name: digest for name, digest in newest.request.inputs.items() if name == self.limited}
-        if self._has_other_files(newest):
+        if self._has_other_files(newest, book):
             return {**before, **digests, FILES: CHANGED}, True
         return {**before, **digests}, False
 
-    def _load(self, name: str) -> PublicList | None:
-        return load_public_list(name, self.warehouse, self.policy.lists, self.month)
-
-    def _planned_shape(self, shapes: dict[str, str]) -> str:
+    def _planned_shape(self, book: Book) -> str:
         """The shape that the limited stage would have, made from what is ingested now."""
+        shapes = {name: describe_public_list(name, found).shape for name, found in self.lists.items()}
         section = self.policy.section(self.mechanism.name)
-        if _reads_log(self.mechanism):
-            parts = parts_of_month(self.warehouse, self.month, self.book)
+        if self.reads_log:
+            parts = parts_of_month(self.warehouse, self.month, book)
             shapes["raw_log"] = describe_raw_log(self.month, parts).shape
         for stage in (CLEANED_LOG, *self.mechanism.stages):
             if not set(stage.reads) - set(PUBLIC_LISTS) <= set(shapes):
@@ -169,15 +201,15 @@ class Lookup:
                 break
         return shapes[self.limited]
 
-    def _made(self, shape: str) -> Partition | None:
+    def _made(self, shape: str, book: Book) -> Partition | None:
         """The limited stage of this shape, if it lies there as the ledger says it was written."""
         try:
             found = self.warehouse.partition(self.limited, self.month, shape)
         except WarehouseError:
             return None
-        return found if self.book.knows(found) else None
+        return found if book.knows(found) else None
 
-    def _has_other_files(self, release: Charge) -> bool:
+    def _has_other_files(self, release: Charge, book: Book) -> bool:
         """Whether the month is made up of other files now than when a release was drawn: late ones came, or some were
         withdrawn. Whether their rows would change anything is not looked at; files that were only read anew are the
         same files."""
@@ -187,7 +219,7 @@ class Lookup:
                 raw = self._above(cleaned, "raw_log")
             except (WarehouseError, KeyError):
                 continue
-            now = {part.provenance.month for part in parts_of_month(self.warehouse, self.month, self.book)}
+            now = {part.provenance.month for part in parts_of_month(self.warehouse, self.month, book)}
             return now != {name.partition(":")[2] for name in raw.provenance.upstream}
         return False
 

@@ -32,13 +32,14 @@ from qlog_assets.ledger.rules import (
     dataset_of,
     in_words,
     plain,
+    refuse_other_terms,
     request_of,
     unit_change,
 )
 from qlog_assets.ledger.skips import SKIPPED, Skip, skips_to_record
 from qlog_assets.ledger.state import State, fold
 from qlog_assets.ledger.store import Author, LedgerError, MissingLedgerError, Store, Writer
-from qlog_assets.ledger.windows import LONGEST_WINDOW, Span, window_words
+from qlog_assets.ledger.windows import LONGEST_WINDOW, Span
 from qlog_assets.ledger.witness import Witness, meet_witness, tell_witness
 from qlog_assets.months import Month
 from qlog_assets.processes import user_name
@@ -124,17 +125,7 @@ class Ledger(History):
                         facts["window_months"] = window_months
                     append("dataset", name, facts)
                 known = state.datasets[name]
-        for word, asked, has in (("unit", unit, known.unit), ("relation", relation, known.relation)):
-            if asked != has:
-                raise LedgerError(
-                    f"the data set {name} has the privacy {word} {has}; its charges cannot be read as {asked}"
-                )
-        if window_months != known.window_months:
-            raise LedgerError(
-                f"the budget of {name} is {window_words(known.window_months)} and the policy says "
-                f"{window_words(window_months)} (unit.window_months): change the policy back, or record the change "
-                "with qlog ledger set-unit"
-            )
+        refuse_other_terms(known, unit, relation, window_months)
         return known
 
     def set_unit(self, dataset: str, window_months: int | None, reason: str, *, since: str | None = None) -> Dataset:

@@ -148,6 +148,21 @@ def over_budget(state: State, dataset: str, asked: Amount, span: Span) -> str:
     return f"{refusal}; the budget is {window_words(window)}: {later}"
 
 
+def refuse_other_terms(known: Dataset, unit: str, relation: str, window_months: int | None) -> None:
+    """Refuse to charge an account for another promise than it was opened for."""
+    for word, asked, has in (("unit", unit, known.unit), ("relation", relation, known.relation)):
+        if asked != has:
+            raise LedgerError(
+                f"the data set {known.name} has the privacy {word} {has}; its charges cannot be read as {asked}"
+            )
+    if window_months != known.window_months:
+        raise LedgerError(
+            f"the budget of {known.name} is {window_words(known.window_months)} and the policy says "
+            f"{window_words(window_months)} (unit.window_months): change the policy back, or record the change "
+            "with qlog ledger set-unit"
+        )
+
+
 def months_around(known: Dataset, span: Span) -> Span:
     """The months whose charges can count together with one of these: all of them where a rule is for ever."""
     widths = [rule.window for rule in known.rules if rule.clipped(span) is not None]

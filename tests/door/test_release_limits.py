@@ -101,7 +101,8 @@ def test_a_hand_written_configuration_is_bound_as_well(chained: Path) -> None:
     ):
         config.write_text(f"resources: {{policy: {{config: {{safelog: {said}}}}}}}\n", encoding="utf-8")
         ended = materialize(chained, "selected", config=config)
-        assert ended.code != 0 and refused in ended.answer
+        assert ended.code == 0 and "refused, nothing was done: the door refuses safelog at" in ended.answer
+        assert refused in ended.answer and charges(chained) == []
     config.write_text("resources: {policy: {config: {settings: {budget.epsilon: 1000000}}}}\n", encoding="utf-8")
     ended = materialize(chained, "selected", config=config)
     assert ended.code != 0 and "come from the policy file alone" in ended.answer

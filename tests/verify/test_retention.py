@@ -117,7 +117,8 @@ def test_the_same_file_ingested_again_serves_the_published_release_and_charges_n
     log = tmp_path / "small.txt"
     log.write_text(small_log(), encoding="utf-8")
     assert forget(released)["months"] == [MARCH]
-    refusal = qlog(released, "release", "safelog", "--month", MARCH).refusal
+    assert qlog(released, "release", "safelog", "--month", MARCH, "--json").json["charged"] is False
+    refusal = qlog(released, "release", "safelog", "--month", MARCH, "--again", "fresh noise").refusal
     assert "no rows of 2006-03 were ingested" in refusal
     assert qlog(released, "ingest", log, "--format", "aol", "--yes", "--json").json["accepted"] > 0
     answer = qlog(released, "release", "safelog", "--month", MARCH, "--json").json
