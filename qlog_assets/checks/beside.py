@@ -24,8 +24,10 @@ class Checker:
     """The process beside, and the pipes to it."""
 
     def __init__(self) -> None:
+        self._asked = 0
         self._process = subprocess.Popen(
-            [sys.executable, "-W", "ignore", "-m", "qlog_assets.checks.beside"],
+            # -P: nothing is imported from the directory that the command happens to be called in.
+            [sys.executable, "-P", "-W", "ignore", "-m", "qlog_assets.checks.beside"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,  # the library's log may quote a value; what it found comes back by the pipe
@@ -36,23 +38,33 @@ class Checker:
     def evaluate(self, *question: Any) -> suites.CheckResult:
         """What `suites.evaluate` answers there."""
         assert self._process.stdin is not None and self._process.stdout is not None
+        self._asked += 1
         try:
-            send(self._process.stdin, question)
-            answer = receive(self._process.stdout)
-        except (OSError, EOFError):
+            send(self._process.stdin, (self._asked, question))
+            number, answer = receive(self._process.stdout)
+        except BaseException as error:
+            # An answer that comes later would be taken for that of the next question.
+            self.end()
+            if not isinstance(error, OSError | EOFError | ValueError | pickle.UnpicklingError):
+                raise
             raise suites.CheckError(
                 f"{question[0]}: the process that checks ended before it answered, perhaps for want of memory: run it "
                 "again"
             ) from None
         if isinstance(answer, Exception):
             raise answer
-        if not isinstance(answer, suites.CheckResult):
+        if number != self._asked or not isinstance(answer, suites.CheckResult):
+            self.end()
             raise suites.CheckError(f"{question[0]}: the process that checks gave no result")
         return answer
 
     def end(self) -> None:
         self._process.kill()
-        self._process.communicate()
+        for pipe in (self._process.stdin, self._process.stdout):
+            assert pipe is not None
+            with contextlib.suppress(OSError):  # what was not sent yet
+                pipe.close()
+        self._process.wait()
 
 
 @contextlib.contextmanager
@@ -75,7 +87,7 @@ def send(pipe: IO[bytes], message: object) -> None:
     pipe.flush()
 
 
-def receive(pipe: IO[bytes]) -> object:
+def receive(pipe: IO[bytes]) -> Any:
     return pickle.load(pipe)
 
 
@@ -86,14 +98,14 @@ def answer_questions(evaluate: Callable[..., suites.CheckResult] = suites.evalua
     suites.load_library()
     while True:
         try:
-            question: Any = receive(sys.stdin.buffer)
+            number, question = receive(sys.stdin.buffer)
         except EOFError:
             return
         try:
             answer: object = evaluate(*question)
         except Exception as error:  # noqa: BLE001 - for the asker, who fails as if it had been here
             answer = error
-        send(answers, answer)
+        send(answers, (number, answer))
 
 
 if __name__ == "__main__":

@@ -22,7 +22,7 @@ from qlog_assets.door.release_limits import refuse_beyond_limits, refuse_changed
 from qlog_assets.errors import QlogError
 from qlog_assets.ledger import Book, Budget, BudgetError, Charge, Ledger
 from qlog_assets.ledger.budget import Amount, cost
-from qlog_assets.ledger.rules import in_words, refuse_other_terms, request_of
+from qlog_assets.ledger.rules import as_reason, in_words, refuse_other_terms, request_of
 from qlog_assets.mechanisms.mechanism import Mechanism
 from qlog_assets.months import Month
 from qlog_assets.pipeline.batches import batches_holding, in_use
@@ -98,7 +98,9 @@ def ask(
 
 def asked_version(ledger: Ledger, dataset: str, mechanism: Mechanism, month: Month, again: str | None) -> int:
     """The mechanism's version that a request names: that of the month's draw, where releases of it are served still."""
-    live = [] if again is not None else ledger.live(dataset, month, mechanism.name)
+    live = ledger.live(dataset, month, mechanism.name)
+    if again is not None:
+        live = [charge for charge in live if charge.reason == as_reason(again)]
     drawn = live[-1].mechanism_version if live and live[-1].state != "reserved" else None
     return mechanism.version_asked(drawn)
 
@@ -186,7 +188,7 @@ class Question:
     def _planned_shape(self, book: Book) -> str:
         """The shape that the limited stage would have, made from what is ingested now."""
         shapes = {name: describe_public_list(name, found).shape for name, found in self.lists.items()}
-        section = self.policy.section(self.mechanism.name)
+        chosen = self.policy.parameters(self.mechanism)
         if self.reads_log:
             parts = parts_of_month(self.warehouse, self.month, book)
             shapes["raw_log"] = describe_raw_log(self.month, parts).shape
@@ -194,7 +196,7 @@ class Question:
             if not set(stage.reads) - set(PUBLIC_LISTS) <= set(shapes):
                 continue
             read = {name: shapes[name] for name in stage.reads if name in shapes}
-            parameters = None if stage is CLEANED_LOG else section
+            parameters = None if stage is CLEANED_LOG else chosen
             described = stage.describe(self.warehouse, self.month, parameters, self.policy.lists, read)
             shapes[stage.name] = described.shape
             if stage.name == self.limited:

@@ -278,7 +278,15 @@ class Door:
             draw = recorded_draw(self.warehouse, charge, needed=not served)
             refuse_failed(charge, draw)
             if draw is not None:
-                refuse_changed_inputs(self.warehouse, self.book, self.open_engine, mechanism, month, draw)
+                refuse_changed_inputs(
+                    self.warehouse,
+                    self.book,
+                    self.open_engine,
+                    mechanism,
+                    month,
+                    draw,
+                    is_public=charge.state == "published",
+                )
             if not served:
                 charge = self._make_public(mechanism, charge, draw, target)
             refuse_damaged(mechanism, charge, target, draw)
@@ -389,4 +397,9 @@ class Door:
         return charge
 
     def _lock(self, charge: Charge, undone: str) -> AbstractContextManager[None]:
+        if charge.dataset != self.policy.dataset:
+            raise DoorError(
+                f"{undone}: {charge.release_id} is of the data set {charge.dataset}, and this warehouse's policy says "
+                f"{self.policy.dataset}"
+            )
         return lock_month(self.warehouse, charge.mechanism, charge.month, self.wait_seconds, undone)

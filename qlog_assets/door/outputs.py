@@ -8,12 +8,13 @@ from __future__ import annotations
 from pathlib import Path
 
 from qlog_assets.door.draws import Draw, DrawError, load_draw
-from qlog_assets.door.inputs import DoorError, refuse_broken_limits
+from qlog_assets.door.inputs import DoorError, RefusedByDoorError, refuse_broken_limits
 from qlog_assets.door.publication import differences_from_draw
 from qlog_assets.ledger import Book, Charge
 from qlog_assets.mechanisms.inputs import is_of_this_version
 from qlog_assets.mechanisms.mechanism import Mechanism
 from qlog_assets.months import Month
+from qlog_assets.pipeline.withdrawal import withdrawn_sources
 from qlog_assets.report.public_zone import find_damage
 from qlog_assets.storage.engine import OpenEngine
 from qlog_assets.storage.partition import WarehouseError
@@ -54,11 +55,19 @@ def refuse_failed(charge: Charge, draw: Draw | None) -> None:
 
 
 def refuse_changed_inputs(
-    warehouse: Warehouse, book: Book, open_engine: OpenEngine, mechanism: Mechanism, month: Month, draw: Draw
+    warehouse: Warehouse,
+    book: Book,
+    open_engine: OpenEngine,
+    mechanism: Mechanism,
+    month: Month,
+    draw: Draw,
+    *,
+    is_public: bool,
 ) -> None:
     """Refuse while what the draw was made from lies there changed; what retention deleted cannot be looked at.
 
-    What is still as the ledger says it was written was inspected when it was drawn from, and needs no second look.
+    What is still as the ledger says it was written was inspected when it was drawn from, and needs no second look. A
+    draw that nobody has seen is not published once a file that it was made from was withdrawn.
     """
     limited = mechanism.limited_stage.name
     shape = draw.release.inputs[limited]
@@ -69,6 +78,11 @@ def refuse_changed_inputs(
         partition.verify()
     except WarehouseError as error:
         raise DoorError(f"the door refuses {mechanism.name} {month}: {error}") from None
+    if not is_public and (withdrawals := withdrawn_sources(warehouse, partition, book)):
+        raise RefusedByDoorError(
+            f"the door refuses to publish the draw of {mechanism.name} {month}: it has rows of {withdrawals[0].batch}, "
+            f"which {withdrawals[0].words}: withdraw the release, and draw again for a reason, at a new charge"
+        )
     # What an earlier version drew from was checked by that version when it was drawn; this one counts other columns.
     if is_of_this_version(partition) and not book.knows(partition):
         with open_engine() as engine:

@@ -5,13 +5,14 @@ These look and refuse; what is drawn and published is `door.py`, and what is ask
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from qlog_assets.door.draws import DrawError, load_draw
 from qlog_assets.door.inputs import DoorError, RefusedByDoorError
 from qlog_assets.ledger import Charge, DamagedLedgerError, Ledger, LedgerError
+from qlog_assets.mechanisms.register import releasable
 from qlog_assets.report.public_zone import replaced_manifests, unknown_entries
 from qlog_assets.storage.private_files import write_private
 from qlog_assets.storage.scratch import PREFIX, hold_lock
@@ -42,6 +43,16 @@ def lock_month(
             if type(error) not in (LedgerError, DamagedLedgerError):
                 raise  # a refusal of this very request: over budget, another live release, withdrawn
             raise DoorError(f"{undone}: {error}") from None
+
+
+@contextmanager
+def lock_months(warehouse: Warehouse, months: Iterable[str], undone: str) -> Iterator[None]:
+    """The same for every mechanism: whoever changes what months are made of must meet nobody who draws from them."""
+    with ExitStack() as doors:
+        for month in sorted(months):
+            for mechanism in releasable():
+                doors.enter_context(lock_month(warehouse, mechanism.name, month, undone=undone))
+        yield
 
 
 def refuse_unknown_releases(warehouse: Warehouse, ledger: Ledger, dataset: str) -> None:

@@ -6,6 +6,7 @@ from typing import Any
 
 import dagster as dg
 
+from qlog_assets.door.preconditions import lock_months
 from qlog_assets.ledger import Book
 from qlog_assets.orchestration.metadata import data_version, to_check_result
 from qlog_assets.orchestration.resources import BATCHES, PolicyResource, WarehouseResource
@@ -22,7 +23,7 @@ from qlog_assets.pipeline.batches import (
     rejected_share,
 )
 from qlog_assets.pipeline.decided_months import LAUNCHPAD, describe_effect, describe_late_rows, describe_left_out
-from qlog_assets.pipeline.withdrawal import Withdrawn, withdraw_batch
+from qlog_assets.pipeline.withdrawal import Withdrawn, known_batch, withdraw_batch
 from qlog_assets.storage.engine import Engine
 from qlog_assets.storage.partition import Partition
 from qlog_assets.storage.warehouse import Warehouse
@@ -70,7 +71,9 @@ def withdrawal_job() -> dg.JobDefinition:
     def withdraw(context: dg.OpExecutionContext, warehouse: WarehouseResource, policy: PolicyResource) -> None:
         home, chosen = warehouse.open(), policy.chosen()
         book = Book(warehouse.ledger(context.run), chosen.dataset)
-        done = withdraw_batch(home, book, context.partition_key, context.op_config["reason"], context.run_id)
+        key, reason = context.partition_key, context.op_config["reason"]
+        with lock_months(home, months_of(known_batch(home, key)), undone="nothing was withdrawn"):
+            done = withdraw_batch(home, book, key, reason, context.run_id)
         for line in describe_withdrawal(home, book, done):
             context.log.info(line)
         report_withdrawal(context, home, book, done)

@@ -57,11 +57,15 @@ def look_at_landing(warehouse: Warehouse, policy: Policy, ledger: Ledger | None,
             continue
         try:
             batch = batch_of(path, format)
+            # A column map may need the file's header.
+            is_new = identity_of(batch) not in withdrawals and not is_ingested(
+                warehouse, known, batch, policy.admission
+            )
         except (QlogError, OSError) as error:
             look.warnings.append(f"landing/{place} is not ingested: {error}")
             continue
         now["settled"] = True
-        if identity_of(batch) not in withdrawals and not is_ingested(warehouse, known, batch, policy.admission):
+        if is_new:
             now["key"] = batch.key
             look.keys.append(batch.key)
     return look

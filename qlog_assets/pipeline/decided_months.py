@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from qlog_assets.ledger import Book, Charge
 from qlog_assets.ledger.chain import MADE
-from qlog_assets.pipeline.batches import LANDING_BATCH, left_out, months_of, name_of, readable_batches
+from qlog_assets.pipeline.batches import LANDING_BATCH, in_use, left_out, months_of, name_of, readable_batches
 from qlog_assets.storage.partition import Partition
 from qlog_assets.storage.warehouse import Warehouse
 
@@ -43,9 +43,9 @@ def forgotten_months(warehouse: Warehouse, book: Book) -> dict[str, str]:
         month: event.at[:10]
         for event in book.ledger.events()
         if event.kind == "forgotten" and event.dataset == book.dataset
-        for month in event.facts.get("months", [])
+        for month in set(event.facts.get("months", [])) - set(event.facts.get("never_released", []))
     }
-    held = {month for batch in readable_batches(warehouse) for month in months_of(batch)}
+    held = {month for batch in in_use(readable_batches(warehouse), book.withdrawals()) for month in months_of(batch)}
     return {month: day for month, day in days.items() if month not in held}
 
 

@@ -187,7 +187,7 @@ class Children:
         parent = os.getpid()
         # `-W ignore`: Dagster warns of its own next version.
         self._processes[name] = subprocess.Popen(
-            [sys.executable, "-W", "ignore", "-m", *arguments],
+            [sys.executable, "-P", "-W", "ignore", "-m", *arguments],
             stdin=subprocess.DEVNULL,
             process_group=0,
             preexec_fn=lambda: end_with_parent(parent),  # noqa: PLW1509  they are started before any thread

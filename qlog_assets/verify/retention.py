@@ -7,7 +7,6 @@ that a run that was killed, or that left the landing files alone, can be followe
 from __future__ import annotations
 
 import json
-from contextlib import ExitStack
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -15,10 +14,9 @@ from typing import Any
 
 from qlog_assets.door import door
 from qlog_assets.door.draws import discard_draw
-from qlog_assets.door.preconditions import lock_month
+from qlog_assets.door.preconditions import lock_months
 from qlog_assets.errors import ParameterError
 from qlog_assets.ledger import Book, Charge, Ledger
-from qlog_assets.mechanisms.register import releasable
 from qlog_assets.months import Month
 from qlog_assets.pipeline.batches import batches, in_use, left_out, months_of
 from qlog_assets.pipeline.landing import batch_key, column_map_beside, landed_files, landing_checksum
@@ -53,13 +51,11 @@ def forget_before(
 
     A month with nothing published, or with a release that is not finished, keeps its data and is named with the reason.
     """
-    with ExitStack() as doors:
-        older = sorted(month for month in held_months(warehouse, ledger, policy) if month < before)
-        for month in older:
-            for mechanism in releasable():
-                doors.enter_context(lock_month(warehouse, mechanism.name, month, undone="nothing was forgotten"))
+    older = sorted(month for month in held_months(warehouse, ledger, policy) if month < before)
+    with lock_months(warehouse, older, undone="nothing was forgotten"):
         charges = ledger.charges(policy.dataset)
         unused = withdrawn_months(warehouse, ledger, policy)
+        released = {Month(charge.month) for charge in charges if charge.counted}
         kept = {str(month): reason for month in older if (reason := reason_to_keep(warehouse, charges, month, unused))}
         months = [month for month in older if month not in kept]
         files = landing_files(warehouse, ledger, policy, before, months)
@@ -69,6 +65,8 @@ def forget_before(
         if months or deleted:
             facts = {
                 "months": [str(month) for month in months],
+                # Of files that were withdrawn: nothing was released of them, and a corrected file is welcome.
+                "never_released": sorted(str(month) for month in set(months) & unused - released),
                 "landing": delete_landing,
                 # Which months a file held is known from its batch, which is about to go.
                 "files": {landing_checksum(file.path): sorted(file.months) for file in (*files, *unread)},
