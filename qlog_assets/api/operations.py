@@ -10,7 +10,7 @@ from collections.abc import Callable, Generator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from qlog_assets.api.runs import Bar, JobRun, RunFailedError, Tell, get_ready, ignore, run, run_all
 from qlog_assets.checks.beside import checking_beside
@@ -39,6 +39,9 @@ from qlog_assets.privacy.guarantee import printed
 from qlog_assets.report.public_zone import release_path
 from qlog_assets.storage.engine import Engine
 from qlog_assets.storage.warehouse import Warehouse
+
+if TYPE_CHECKING:
+    from qlog_assets.mechanisms.mechanism import Mechanism
 
 
 def write_synthetic_log(warehouse: Warehouse, rows: int, seed: int, first: Month, last: Month, tell: Tell) -> Path:
@@ -166,32 +169,61 @@ def release_months(
         "ops": {released.draw_asset: {"config": {} if again is None else {"again": again}}},
     }
     months, ledger = sorted(set(months)), read_ledger(warehouse) or open_ledger(warehouse, chosen)
-    failures: dict[str, str] = {}
+    refused: dict[str, str] = {}
     works, new = [], []
     for month in months:
         try:
             charge = ask(warehouse, chosen, ledger, released, month, again)
-            if charge is not None and charge.state == "published":
-                serve(warehouse, chosen, mechanism, month)
-            else:
-                works.append(JobRun(f"{mechanism}_release", month, config))
-                new += [month] if charge is None else []
         except QlogError as error:
-            failures[month] = str(error)
+            refused[month] = str(error)
+            continue
+        if charge is not None and charge.state == "published":
+            serve(warehouse, chosen, mechanism, month)
+            continue
+        works.append(JobRun(f"{mechanism}_release", month, config))
+        new += [month] if charge is None else []
+    if refused:
+        others = ", ".join(month for month in months if month not in refused)
+        undone = f"; nothing was charged, for {others} neither: ask for it without the rest" if others else ""
+        raise RunFailedError(failures_in_words(refused, months) + undone)
+    refuse_beyond_budget_together(chosen, ledger, released, new)
     if new:
-        each = " for each month" if len(new) > 1 else ""
-        before_charging(f"{', '.join(new)}: {public_expectations(released, chosen)}{each}")
+        each = "each month: " if len(new) > 1 else ""
+        before_charging(f"{', '.join(new)}: {each}{public_expectations(released, chosen)}")
+    failures: dict[str, str] = {}
     if works:
         tell("starting")
-        failures |= run_all(warehouse, works, tell)
+        failures = run_all(warehouse, works, tell)
     if failures:
-        raise RunFailedError(failures_in_words(failures))
+        finished = [
+            f"{answer['month']} is released as {answer['release_id']}"
+            for month in months
+            if month not in failures
+            for answer in [describe_release(warehouse, policy, mechanism, month, before)]
+        ]
+        raise RunFailedError("; ".join([failures_in_words(failures, months), *finished]))
     return [describe_release(warehouse, policy, mechanism, month, before) for month in months]
 
 
-def failures_in_words(failures: Mapping[str, str]) -> str:
-    """Why months failed, in one line. A month is named once, and not at all where the reason is the same for all."""
-    if len(set(failures.values())) == 1:
+def refuse_beyond_budget_together(
+    policy: Policy, ledger: Ledger, mechanism: Mechanism, months: Sequence[Month]
+) -> None:
+    """Refuse months that fit the budget one by one and not all together, before any of them is charged."""
+    from qlog_assets.door.due import release_cost
+
+    if len(months) < 2 or all(dataset.name != policy.dataset for dataset in ledger.datasets()):
+        return
+    loss = release_cost(policy, mechanism)
+    if not ledger.fit_together(policy.dataset, loss.epsilon, loss.delta, loss.rho, months):
+        raise QlogError(
+            f"{', '.join(months)}: each of them fits the budget of {policy.dataset}, and all of them together do not: "
+            "ask for fewer months; nothing was charged (qlog ledger shows what is left)"
+        )
+
+
+def failures_in_words(failures: Mapping[str, str], asked: Sequence[str]) -> str:
+    """Why months failed, in one line. A month is named once, and not at all where one reason holds for all asked."""
+    if len(failures) == len(asked) and len(set(failures.values())) == 1:
         return next(iter(failures.values()))
     return "; ".join(reason if month in reason else f"{month}: {reason}" for month, reason in sorted(failures.items()))
 

@@ -37,7 +37,11 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     ),
     "forget": ("qlog forget --before 2006-03 --landing",),
     "study": ("qlog study", "qlog study zealous --month 2006-03 --seed 7"),
-    "plan": ("qlog plan zealous --rows 1000000", "qlog plan budget --rows 1000000"),
+    "plan": (
+        "qlog plan safelog --preset library",
+        "qlog plan zealous --rows 1000000",
+        "qlog plan budget --rows 1000000",
+    ),
     "ui": ("qlog ui", "qlog ui --port 3001 --passwords /etc/qlog/passwords"),
     "ui-password": ("qlog ui-password ada --passwords /etc/qlog/passwords",),
     "bench": ("qlog bench --rows 100000 --no-peers",),
@@ -48,7 +52,9 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
 def add_examples(app: typer.Typer, path: str = "") -> None:
     """Put the examples into the help of each command below an app."""
     for command in app.registered_commands:
-        command.epilog = epilog(f"{path}{command_name(command)}")
+        # A group's hidden command is what the group does without a further word.
+        words = path.strip() if command.hidden else f"{path}{command_name(command)}"
+        command.epilog = epilog(words)
     for group in app.registered_groups:
         if group.typer_instance is not None and group.name:
             group.epilog = epilog(f"{path}{group.name}")

@@ -70,12 +70,7 @@ ingest_app = typer.Typer(
 )
 
 
-@ingest_app.command(
-    READ,
-    hidden=True,
-    epilog="Also: `qlog ingest list` shows what was read; `qlog ingest withdraw BATCH --reason WHY` takes a bad file "
-    "out of use. Example: qlog ingest --check log.txt --format aol",
-)
+@ingest_app.command(READ, hidden=True)
 def ingest(
     paths: Annotated[list[Path], typer.Argument(help="Log files")],
     format: Annotated[
@@ -96,7 +91,10 @@ def ingest(
     yes: Annotated[bool, typer.Option("--yes", help="Bring rows of forgotten months back without asking")] = False,
     as_json: Json = False,
 ) -> None:
-    """Read log files once each and write all their months. A file that was ingested before adds nothing."""
+    """Read log files once each and write all their months. A file that was ingested before adds nothing.
+
+    `qlog ingest list` shows what was read, and `qlog ingest withdraw` takes a bad file out of use.
+    """
     warehouse, policy = opened()
     if check:
         from qlog_assets.api.batches import check_files

@@ -13,7 +13,7 @@ from qlog_assets.ledger.budget import Amount, Budget, Number, cost
 from qlog_assets.ledger.chain import Event, SaltedHead, broken_links, heads_missing, publicly_counted
 from qlog_assets.ledger.guards import missing_guards
 from qlog_assets.ledger.records import BatchWithdrawal, Charge, Dataset, Made, Request
-from qlog_assets.ledger.rules import answer, as_reason, charge_of, dataset_of, first_fitting
+from qlog_assets.ledger.rules import answer, as_reason, charge_of, dataset_of, first_fitting, fit_together
 from qlog_assets.ledger.skips import Skip, unreleased
 from qlog_assets.ledger.state import State, apply_event, fold
 from qlog_assets.ledger.store import LedgerError, Store
@@ -93,6 +93,13 @@ class History:
         month = Month(request.month)
         asked = Amount.of(cost("epsilon", epsilon), cost("delta", delta), None if rho is None else cost("rho", rho))
         return answer(self._state(), request, asked, Span(month, month), None if again is None else as_reason(again))
+
+    def fit_together(
+        self, dataset: str, epsilon: Number, delta: Number, rho: Number | None, months: Sequence[str]
+    ) -> bool:
+        """Whether a release of each of these months, all at this cost, stays within the budget."""
+        asked = Amount.of(cost("epsilon", epsilon), cost("delta", delta), None if rho is None else cost("rho", rho))
+        return fit_together(self._state(), dataset, asked, [Month(month) for month in months])
 
     def balance(self, dataset: str, month: str | None = None) -> Balance:
         """What a data set may spend, has spent and has left: for ever, or in the windows that hold a month.

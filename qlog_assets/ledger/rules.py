@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -184,6 +184,16 @@ def first_fitting(state: State, dataset: str, asked: Amount, month: Month) -> Mo
         if known.budget.holds(state.most(dataset, Span(candidate, candidate)) + asked):
             return candidate
     return None
+
+
+def fit_together(state: State, dataset: str, asked: Amount, months: Sequence[Month]) -> bool:
+    """Whether a release of each of these months, all at this cost, stays within the budget."""
+    known = dataset_of(state, dataset)
+    by_rule = added_up(state, dataset, known.rules)
+    for sums in by_rule:
+        for month in months:
+            sums.add(Span(month, month), asked)
+    return all(known.budget.holds(sums.most(Span(month, month))) for sums in by_rule for month in months)
 
 
 def unit_change(state: State, known: Dataset, window: int | None, since: Month | None) -> dict[str, Any]:

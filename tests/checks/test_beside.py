@@ -56,3 +56,32 @@ assert "great_expectations" not in sys.modules
 """
     environment = {**os.environ, "QLOG_HOME": str(home)}
     subprocess.run([sys.executable, "-c", script], env=environment, check=True, timeout=300)
+
+
+def test_nothing_is_imported_from_the_directory_that_a_command_is_called_in(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "qlog_assets").mkdir()
+    (tmp_path / "pandas.py").write_text("raise SystemExit(1)\n", encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    checker = Checker()
+    try:
+        assert (
+            checker.evaluate("log/user_ids", FRAMES, {}).passed and not checker.evaluate("log/user_ids", BAD, {}).passed
+        )
+    finally:
+        checker.end()
+
+
+def test_an_answer_that_nobody_waited_for_is_not_taken_for_the_next_one() -> None:
+    checker = Checker()
+
+    def interrupted(pipe: object) -> object:
+        raise KeyboardInterrupt
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("qlog_assets.checks.beside.receive", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            checker.evaluate("log/user_ids", FRAMES, {})
+    with pytest.raises(suites.CheckError, match="ended before it answered"):
+        checker.evaluate("log/user_ids", BAD, {})

@@ -183,6 +183,22 @@ def test_release_of_several_months_answers_for_each_and_later_ones_cost_nothing_
     assert qlog(ingested, "ledger", "--json").json["spent"]["epsilon"] == 2 * POLICY_EPSILON
 
 
+def test_months_that_do_not_fit_together_are_refused_before_any_is_charged(ingested: Path) -> None:
+    qlog(ingested, "ledger", "set-budget", "--epsilon", "30", "--delta", "0.1", "--reason", "a test").success  # noqa: B018
+    both = ("--month", MARCH, "--month", APRIL)
+    refusal = qlog(ingested, "release", "safelog", *both).refusal
+    assert "2006-03, 2006-04: each of them fits the budget of small, and all of them together do not" in refusal
+    refusal = qlog(ingested, "release", "safelog", *both, "--month", "2006-05").refusal
+    assert "no rows of 2006-05" in refusal and "nothing was charged, for 2006-03, 2006-04 neither" in refusal
+    assert qlog(ingested, "ledger", "--json").json["charges"] == []
+
+
+def test_a_log_without_urls_is_capped_without_clicks_and_audits_deeply(ingested: Path) -> None:
+    edit_policy(ingested, top="has_urls = false")
+    assert "clicks" not in qlog(ingested, "release", "safelog", "--month", MARCH, "--json").json["rows"]
+    assert qlog(ingested, "audit", "--deep", "--json").json["ok"] is True
+
+
 def test_switching_optional_parts_off_leaves_their_tables_and_their_cost_out(ingested: Path) -> None:
     settings = ("--set", "transition_scale=none", "--set", "click_scale=none")
     answer = qlog(ingested, "release", "safelog", "--month", MARCH, *settings, "--json").json

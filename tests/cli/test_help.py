@@ -31,8 +31,10 @@ def test_an_example_with_a_slip_would_be_found(line: str) -> None:
 
 
 def test_the_help_shows_the_examples_one_per_line(home: Path) -> None:
-    said = [line.strip() for line in qlog(home, "skip", "--help").success.splitlines()]
-    assert all(line in said for line in EXAMPLES["skip"])
+    for words in ("skip", "ingest", "ingest withdraw"):
+        said = [line.strip() for line in qlog(home, *words.split(), "--help").success.splitlines()]
+        assert all(line in said for line in EXAMPLES[words])
+    assert "qlog ingest list" in " ".join(qlog(home, "ingest", "--help").success.split())
 
 
 def test_the_version_is_told_without_a_warehouse(tmp_path: Path) -> None:

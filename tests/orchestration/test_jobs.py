@@ -133,6 +133,16 @@ def test_a_tick_shows_a_file_that_was_asked_for_and_is_not_in(home: Path, look: 
     assert f"see the runs of ingest for {key}" in said(look())
 
 
+def test_a_file_with_a_bad_header_does_not_keep_others_out(home: Path, look: Look) -> None:
+    for name, text in (("bad.csv", "a,b|c,d|e\n1,2|3,4|5\n"), ("good.csv", "who,what,at\n1,news,2006-03-01\n")):
+        put(home, name, text, "table")
+        put(home, f"{name}.columns.toml", 'user = "who"\nquery = "what"\ntime = "at"\n', "table")
+    look()
+    result = look()
+    assert [key.split("-")[0] for key in requested(result)] == ["good"]
+    assert "bad.csv is not ingested" in str(look().skip_reason)
+
+
 def test_hidden_and_unfinished_files_are_no_logs(home: Path, look: Look) -> None:
     put(home, ".landing-abc", small_log())
     shutil.copytree(home / "landing" / "aol", home / "landing" / "aol" / "folder")
