@@ -25,6 +25,8 @@ COMMAND = "command"
 REFUSED = "refused"
 """The metadata of an observation that says why a request was refused. The command line listens for it."""
 PARTITION = "dagster/partition"
+_SAID: set[tuple[str, str]] = set()
+"""The runs and mechanisms of which this process has said so: several steps of a run ask the same at its start."""
 
 
 def draws_in_run(context: dg.AssetExecutionContext) -> list[Mechanism]:
@@ -86,6 +88,9 @@ def saying_refused(context: dg.AssetExecutionContext, mechanism: Mechanism) -> I
 
 def say_refused(context: dg.AssetExecutionContext, mechanism: Mechanism, refusal: RefusedError) -> None:
     reason = str(refusal) if context.run.tags.get(INTERFACE) == COMMAND else refusal.in_run
+    if (said := (context.run_id, mechanism.name)) in _SAID:
+        return
+    _SAID.add(said)
     context.log.warning(f"refused, nothing was done: {reason}")
     context.log_event(
         dg.AssetObservation(
