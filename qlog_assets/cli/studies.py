@@ -44,7 +44,8 @@ def plan_lines(facts: dict[str, Any]) -> None:
             for table, told in point[settings].items():
                 rows.append([f"{point['epsilon']:.4g}", settings, table, *map(printed_cell, told_cells(told))])
     show_table(columns, rows)
-    console.print(f"\nRecommended, at ε = {facts['epsilon']:.6g} and δ = {facts['delta']:.3g}, as the policy has it:\n")
+    known = "as the policy has it" if facts["releasable"] else "parameters (this mechanism cannot be released yet)"
+    console.print(f"\nRecommended, at ε = {facts['epsilon']:.6g} and δ = {facts['delta']:.3g}, {known}:\n")
     console.print(facts["policy"])
     if facts["plot"] is not None:
         console.print(f"\nplot: {facts['plot']}")

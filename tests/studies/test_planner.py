@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from support.cli import qlog
 
+from qlog_assets.cli.studies import plan_lines
 from qlog_assets.errors import QlogError
 from qlog_assets.mechanisms.register import mechanism
 from qlog_assets.mechanisms.safelog.stages import CAPPED_TABLES
@@ -167,6 +168,16 @@ def test_a_plan_is_a_policy_that_loads_and_no_warehouse_is_opened(home: Path, tm
     (home / "policy.toml").write_text(answer["policy"], encoding="utf-8")
     promised = qlog(home, "guarantee", "zealous", "--json").json
     assert promised["proven"]["epsilon"] == 8
+
+
+@pytest.mark.parametrize(("name", "sections"), [("safelog", True), ("crowd", False), ("sanitized", False)])
+def test_parameters_that_no_policy_takes_are_not_called_a_policy(
+    name: str, sections: bool, capsys: pytest.CaptureFixture[str]
+) -> None:
+    plan_lines(plan_of(name, Policy(), users=20) | {"plot": None})
+    said = capsys.readouterr().out
+    assert f"[{name}]" in said and ("as the policy has it" in said) == sections
+    assert ("parameters (this mechanism cannot be released yet)" in said) != sections
 
 
 @pytest.mark.slow

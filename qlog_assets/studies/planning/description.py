@@ -74,7 +74,8 @@ PRESETS = {
         titles_share=0,
     ),
 }
-"""Shapes of logs: assumed, from what is published of such logs, and no one's own. Whoever knows better says so."""
+"""Shapes of logs: assumptions, measured on nobody's log. Those of `small` and `library` were fitted, so that Safelog's
+default parameters give 5,000 users at ε = 2 about five queries. Whoever knows better says so."""
 PLAIN = "library"
 """The shape of a log of which only its size is told."""
 

@@ -138,6 +138,7 @@ def plan(asked: Request, people: Population, seed: int, progress: Progress = lam
     progress(steps, steps, "done")
     return {
         "mechanism": asked.mechanism.name,
+        "releasable": asked.mechanism.is_releasable,
         "users": people.users,
         "switched_off": list(asked.off),
         "epsilon": printed(asked.epsilon),
