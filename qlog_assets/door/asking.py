@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from qlog_assets.door.choices import offering_choices
+from qlog_assets.door.ledgers import opening_budget
 from qlog_assets.door.preconditions import (
     refuse_lost_account,
     refuse_orphan_draws,
@@ -20,7 +21,7 @@ from qlog_assets.door.preconditions import (
 )
 from qlog_assets.door.release_limits import refuse_beyond_limits, refuse_changed_policy
 from qlog_assets.errors import QlogError
-from qlog_assets.ledger import Book, Budget, BudgetError, Charge, Ledger
+from qlog_assets.ledger import Book, BudgetError, Charge, Ledger
 from qlog_assets.ledger.budget import Amount, cost
 from qlog_assets.ledger.rules import as_reason, in_words, refuse_other_terms, request_of
 from qlog_assets.mechanisms.mechanism import Mechanism
@@ -109,8 +110,7 @@ def refuse_over_whole_budget(policy: Policy, loss: PrivacyLoss) -> None:
     """Refuse what costs more than the budget that an account would be opened with."""
     rho = None if loss.rho is None else cost("rho", loss.rho)
     asked = Amount.of(cost("epsilon", loss.epsilon), cost("delta", loss.delta), rho)
-    stated = policy.budget
-    budget = Budget(stated.epsilon, stated.delta, stated.accountant, stated.conversion_delta)
+    budget = opening_budget(policy)
     if not budget.holds(asked):
         raise BudgetError(
             f"over the budget of {policy.dataset}: {in_words(budget, asked)} asked of "
