@@ -6,14 +6,14 @@ Functions of ledger and policy alone, which are public to whoever may ask: no ro
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from fractions import Fraction
 from typing import Any, Literal
 
-from qlog_assets.door.release_limits import amount
+from qlog_assets.door.release_limits import amount, rho_of
 from qlog_assets.errors import ParameterError
-from qlog_assets.ledger import BudgetError, Charge, Ledger, Skip
+from qlog_assets.ledger import Amount, BudgetError, Charge, Ledger, Skip
 from qlog_assets.ledger.budget import readable_left
 from qlog_assets.mechanisms.mechanism import Mechanism
 from qlog_assets.months import Month
@@ -54,7 +54,11 @@ def budget_choices(ledger: Ledger, policy: Policy, mechanism: Mechanism, month: 
     asked = _cost(policy, mechanism, policy.section(mechanism.name))
     left = ledger.left(policy.dataset, month)
     choices = []
-    fitting = fitting_section(ledger, policy, mechanism, month, asked)
+
+    def fits(loss: PrivacyLoss) -> bool:
+        return ledger.first_fitting(policy.dataset, loss.epsilon, loss.delta, loss.rho, month) == month
+
+    fitting = fitting_section(policy, mechanism, asked, left, fits)
     if fitting is None:
         choices.append(f"what is left buys no {mechanism.name} release of {month}")
     else:
@@ -85,33 +89,25 @@ def budget_choices(ledger: Ledger, policy: Policy, mechanism: Mechanism, month: 
 
 
 def fitting_section(
-    ledger: Ledger, policy: Policy, mechanism: Mechanism, month: Month, asked: PrivacyLoss
+    policy: Policy, mechanism: Mechanism, asked: PrivacyLoss, left: Amount, fits: Callable[[PrivacyLoss], bool]
 ) -> tuple[Parameters, PrivacyLoss] | None:
-    """The dearest parameters in easy numbers that the budget admits for a month, and their cost; None if there are
-    none.
+    """The dearest parameters in easy numbers that what is left admits, and their cost; None if there are none.
 
     They are in the proportions of what was asked and never cost more than that, so the policy's limits allow them.
     """
     section = policy.section(mechanism.name)
-    for epsilon, delta in _targets(ledger, policy, month, asked):
-        try:
-            candidate = mechanism.at_cost(section, epsilon, delta)
-            parameters = mechanism.chosen_parameters(candidate, policy.lists)
-            mechanism.refuse_unusable(mechanism.chosen_variant(candidate), parameters)
-            loss = _cost(policy, mechanism, candidate)
-        except ParameterError:
-            continue
-        if any(not is_short(value) for value in changes(section, candidate).values()):
-            continue
-        dearer = loss.epsilon > asked.epsilon or loss.delta > asked.delta
-        if not dearer and ledger.first_fitting(policy.dataset, loss.epsilon, loss.delta, loss.rho, month) == month:
-            return candidate, loss
+    for epsilon, delta in _targets(asked, left):
+        for candidate, loss in _candidates(policy, mechanism, epsilon, delta):
+            if any(not is_short(value) for value in changes(section, candidate).values()):
+                continue
+            dearer = loss.epsilon > asked.epsilon or loss.delta > asked.delta or rho_of(loss) > rho_of(asked)
+            if not dearer and fits(loss):
+                return candidate, loss
     return None
 
 
-def _targets(ledger: Ledger, policy: Policy, month: Month, asked: PrivacyLoss) -> Iterator[tuple[Fraction, Fraction]]:
+def _targets(asked: PrivacyLoss, left: Amount) -> Iterator[tuple[Fraction, Fraction]]:
     """Costs to try, dearest first: all that is left, then round parts of what was asked that are below it."""
-    left = ledger.left(policy.dataset, month)
     full = Fraction(asked.epsilon)
     delta = Fraction(readable_left(min(Fraction(asked.delta), left.delta)))
     if left.epsilon <= 0 or left.delta < 0:
@@ -119,6 +115,38 @@ def _targets(ledger: Ledger, policy: Policy, month: Month, asked: PrivacyLoss) -
     whole = min(full, Fraction(readable_left(left.epsilon)))
     yield whole, delta
     yield from ((share * full, delta) for share in SHARES if share * full < whole)
+
+
+def _candidates(
+    policy: Policy, mechanism: Mechanism, epsilon: Fraction, delta: Fraction
+) -> Iterator[tuple[Parameters, PrivacyLoss]]:
+    """Sections that a cost buys, dearest first, each with what its release costs.
+
+    A section is scaled as it stands, and a release pays for no part that is off, such as clicks without δ: what such a
+    part does not take buys more of the others.
+    """
+    try:
+        plain = _usable(policy, mechanism, epsilon, delta)
+    except ParameterError:
+        return
+    spared = Fraction(plain[1].epsilon)
+    if 0 < spared < epsilon:
+        with suppress(ParameterError):
+            yield _usable(policy, mechanism, epsilon * epsilon / spared, delta)
+    yield plain
+
+
+def _usable(policy: Policy, mechanism: Mechanism, epsilon: Fraction, delta: Fraction) -> tuple[Parameters, PrivacyLoss]:
+    """The policy's section at a cost, and what a release by it costs; an error where it cannot be drawn."""
+    section = policy.section(mechanism.name)
+    scaled = mechanism.at_cost(section, epsilon, delta)
+    released = mechanism.resolve(scaled, policy.lists)
+    # What says nothing, because its part is off, stays as the policy has it: nobody need write it.
+    unread = [key for key in changes(section, scaled) if getattr(released, key, None) != getattr(scaled, key)]
+    candidate = scaled.with_changes(**{key: getattr(section, key) for key in unread})
+    parameters = mechanism.chosen_parameters(candidate, policy.lists)
+    mechanism.refuse_unusable(mechanism.chosen_variant(candidate), parameters)
+    return candidate, _cost(policy, mechanism, candidate)
 
 
 def changes(before: Parameters, after: Parameters) -> dict[str, Any]:
