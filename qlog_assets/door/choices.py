@@ -13,8 +13,8 @@ from typing import Any, Literal
 
 from qlog_assets.door.release_limits import amount, rho_of
 from qlog_assets.errors import ParameterError
-from qlog_assets.ledger import Amount, BudgetError, Charge, Ledger, Skip
-from qlog_assets.ledger.budget import readable_left
+from qlog_assets.ledger import Amount, Budget, BudgetError, Charge, Ledger, Skip
+from qlog_assets.ledger.budget import cost, readable_left
 from qlog_assets.mechanisms.mechanism import Mechanism
 from qlog_assets.months import Month
 from qlog_assets.policy import Policy
@@ -59,13 +59,7 @@ def budget_choices(ledger: Ledger, policy: Policy, mechanism: Mechanism, month: 
         return ledger.first_fitting(policy.dataset, loss.epsilon, loss.delta, loss.rho, month) == month
 
     fitting = fitting_section(policy, mechanism, asked, left, fits)
-    if fitting is None:
-        choices.append(f"what is left buys no {mechanism.name} release of {month}")
-    else:
-        section, loss = fitting
-        written = change_words(mechanism, changes(policy.section(mechanism.name), section), interface)
-        cost = f"ε = {amount(loss.epsilon)}, δ = {amount(loss.delta)}"
-        choices.append(f"what is left buys {mechanism.name} at {cost}, with {written}")
+    choices.append(bought_words(policy, mechanism, month, fitting, "what is left", interface))
     waiting = [c for c in ledger.charges(policy.dataset) if c.state == "reserved"]
     if waiting:
         choices.append(f"nothing was drawn of {waiting[0].release_id}: qlog ledger abandon gives its charge back")
@@ -85,7 +79,50 @@ def budget_choices(ledger: Ledger, policy: Policy, mechanism: Mechanism, month: 
         )
     else:
         choices.append(f"a larger budget needs a reason: qlog ledger set-budget{place}")
+    return numbered(choices)
+
+
+def opening_choices(policy: Policy, mechanism: Mechanism, month: Month, budget: Budget, interface: Interface) -> str:
+    """The choices where a first release costs more than the budget that it would open the account with."""
+    asked = _cost(policy, mechanism, policy.section(mechanism.name))
+    fitting = fitting_section(
+        policy, mechanism, asked, budget.left(Amount()), lambda loss: budget.holds(charged_amount(loss))
+    )
+    larger = "raise [budget] in the policy file"
+    if budget.accountant == "basic":
+        totals = [
+            at_most(max(total, Fraction(wanted)), 12)
+            for total, wanted in ((budget.epsilon, asked.epsilon), (budget.delta, asked.delta))
+        ]
+        larger += f': epsilon = "{totals[0]}" and delta = "{totals[1]}" hold what was asked'
+    return numbered([bought_words(policy, mechanism, month, fitting, "the whole budget", interface), larger])
+
+
+def charged_amount(loss: PrivacyLoss) -> Amount:
+    """What a release would be charged."""
+    rho = None if loss.rho is None else cost("rho", loss.rho)
+    return Amount.of(cost("epsilon", loss.epsilon), cost("delta", loss.delta), rho)
+
+
+def numbered(choices: Sequence[str]) -> str:
     return "Choices: " + " ".join(f"({number}) {each}" for number, each in enumerate(choices, start=1))
+
+
+def bought_words(
+    policy: Policy,
+    mechanism: Mechanism,
+    month: Month,
+    fitting: tuple[Parameters, PrivacyLoss] | None,
+    means: str,
+    interface: Interface,
+) -> str:
+    """What the means buy of a month, and how to ask for it."""
+    if fitting is None:
+        return f"{means} buys no {mechanism.name} release of {month}"
+    section, loss = fitting
+    written = change_words(mechanism, changes(policy.section(mechanism.name), section), interface)
+    price = f"ε = {amount(loss.epsilon)}, δ = {amount(loss.delta)}"
+    return f"{means} buys {mechanism.name} at {price}, with {written}"
 
 
 def fitting_section(
