@@ -70,13 +70,22 @@ def register(app: typer.Typer) -> None:
         as_json: Json = False,
     ) -> None:
         """Record that a month has no release on purpose. Schedules leave it alone; it can be released by hand later."""
+        from datetime import UTC, datetime
+
+        from qlog_assets.door.door import Door
         from qlog_assets.door.undecided import skip_months
 
-        _, policy, ledger = open_account()
-        skips = skip_months(ledger, policy, mechanism or None, [parse_month(each) for each in month], reason)
-        rows = [[each.month, each.mechanism, each.reason, each.who] for each in skips]
-        facts = {"skips": [{"month": a, "mechanism": b, "reason": c, "who": d} for a, b, c, d in rows]}
-        show(facts, as_json, lambda _: show_table(["month", "skipped by", "reason", "who"], rows))
+        months, now = [parse_month(each) for each in month], datetime.now(UTC)
+        found = skip_months(Door(*open_ledger()), mechanism or None, months, reason, now)
+        facts = {
+            "skips": [
+                {"month": skip.month, "mechanism": skip.mechanism, "reason": skip.reason, "who": skip.who}
+                | {"at": skip.at, "already": each.already}
+                for each in found
+                for skip in [each.skip]
+            ]
+        }
+        show(facts, as_json, skip_lines)
 
     @app.command()
     def forget(
@@ -107,6 +116,14 @@ def audit_lines(facts: dict[str, Any]) -> None:
         console.print(f"note: {note}")
     if facts["ok"]:
         console.print(f"{len(rows)} release(s) verified; nothing was found")
+
+
+def skip_lines(facts: dict[str, Any]) -> None:
+    shown = ("month", "mechanism", "reason", "who")
+    show_table(["month", "skipped by", "reason", "who"], [[each[key] for key in shown] for each in facts["skips"]])
+    for each in facts["skips"]:
+        if each["already"]:
+            console.print(f"{each['month']} by {each['mechanism']}: recorded already, at {each['at']}")
 
 
 def forget_lines(facts: dict[str, Any]) -> None:

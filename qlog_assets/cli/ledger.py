@@ -28,26 +28,34 @@ def show_ledger(context: typer.Context, as_json: Json = False) -> None:
         return
     from datetime import UTC, datetime
 
+    from qlog_assets.door.door import Door
     from qlog_assets.door.due import next_months
+    from qlog_assets.door.ledgers import opening_budget
     from qlog_assets.door.undecided import find_undecided
+    from qlog_assets.ledger import Balance
     from qlog_assets.ledger.telling import told_events
     from qlog_assets.privacy.bounds import double_at_least
     from qlog_assets.privacy.guarantee import printed
     from qlog_assets.report.spending import spending_by_month, spending_by_window
 
-    _, policy, ledger = open_account()
-    balance, months = ledger.balance(policy.dataset), spending_by_month(ledger, policy.dataset)
+    warehouse, policy, ledger = open_ledger()
+    is_open, stated = Door(warehouse, policy, ledger).has_account(), opening_budget(policy)
+    balance = ledger.balance(policy.dataset) if is_open else Balance.untouched(stated)
+    months = spending_by_month(ledger, policy.dataset)
+    planned_unit: dict[str, Any] = {"window_months": policy.unit.window_months, "earlier": []}
     undecided = find_undecided(policy, ledger, datetime.now(UTC))
     facts = {
         "dataset": policy.dataset,
-        "unit": unit_facts(ledger.dataset(policy.dataset)),
+        "is_open": is_open,
+        "unit": unit_facts(ledger.dataset(policy.dataset)) if is_open else planned_unit,
         "budget": amount(balance.budget) | {"accountant": balance.budget.accountant},
+        "budget_in_policy": amount(stated) | {"accountant": stated.accountant},
         "spent": amount(balance.spent),
         "reserved": amount(balance.reserved),
         "left": amount(balance.left, double_at_least),
         "total": amount(balance.total),
         "months": months,
-        "windows": spending_by_window(ledger, policy.dataset),
+        "windows": spending_by_window(ledger, policy.dataset) if is_open else [],
         "next_month": next_months(ledger, policy, months[-1]["month"]) if months else {},
         "charges": [
             {
@@ -106,6 +114,13 @@ def ledger_lines(facts: dict[str, Any], undecided: list[Undecided]) -> None:
         console.print(
             f"months before {earlier['before']} share one budget {window_words(earlier['window_months'])}, too"
         )
+    stated = facts["budget_in_policy"]
+    if not facts["is_open"]:
+        console.print(f"no account yet: the first release opens it with {budget_words(stated)}, as the policy says")
+    elif stated != facts["budget"]:
+        console.print(
+            f"the policy says {budget_words(stated)}; the ledger's budget counts: qlog ledger set-budget changes it"
+        )
     show_table(titles, rows)
     rounded = {"budget": at_least, "spent": at_most, "reserved": at_most, "left": at_least}
     totals = [[name, text(facts[name]["epsilon"], 6), text(facts[name]["delta"], 6)] for name, text in rounded.items()]
@@ -130,6 +145,13 @@ def ledger_lines(facts: dict[str, Any], undecided: list[Undecided]) -> None:
             for each in facts["events"]
         ],
     )
+
+
+def budget_words(budget: dict[str, Any]) -> str:
+    from qlog_assets.privacy.bounds import at_least
+
+    numbers = f"ε = {at_least(budget['epsilon'], 6)}, δ = {at_least(budget['delta'], 6)}"
+    return f"{numbers} ({budget['accountant']} accountant)"
 
 
 def unit_facts(dataset: Dataset) -> dict[str, Any]:

@@ -10,7 +10,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
-from qlog_assets.door.choices import offering_choices
+from qlog_assets.door.choices import INTERFACES, charged_amount, offering_choices, opening_choices
+from qlog_assets.door.ledgers import opening_budget
 from qlog_assets.door.preconditions import (
     refuse_lost_account,
     refuse_orphan_draws,
@@ -20,8 +21,7 @@ from qlog_assets.door.preconditions import (
 )
 from qlog_assets.door.release_limits import refuse_beyond_limits, refuse_changed_policy
 from qlog_assets.errors import QlogError
-from qlog_assets.ledger import Book, Budget, BudgetError, Charge, Ledger
-from qlog_assets.ledger.budget import Amount, cost
+from qlog_assets.ledger import Book, BudgetError, Charge, Ledger
 from qlog_assets.ledger.rules import as_reason, in_words, refuse_other_terms, request_of
 from qlog_assets.mechanisms.mechanism import Mechanism
 from qlog_assets.months import Month
@@ -76,7 +76,7 @@ def ask(
     if again is not None or not any(charge.live for charge in history):
         asked.refuse_new_draw(guarantee, book)
     if ledger is None or book is None or known is None:
-        refuse_over_whole_budget(policy, loss)
+        refuse_over_whole_budget(policy, mechanism, month, loss)
         return None
     inputs, certain = asked.inputs(history, book)
     request = request_of(
@@ -105,17 +105,17 @@ def asked_version(ledger: Ledger, dataset: str, mechanism: Mechanism, month: Mon
     return mechanism.version_asked(drawn)
 
 
-def refuse_over_whole_budget(policy: Policy, loss: PrivacyLoss) -> None:
-    """Refuse what costs more than the budget that an account would be opened with."""
-    rho = None if loss.rho is None else cost("rho", loss.rho)
-    asked = Amount.of(cost("epsilon", loss.epsilon), cost("delta", loss.delta), rho)
-    stated = policy.budget
-    budget = Budget(stated.epsilon, stated.delta, stated.accountant, stated.conversion_delta)
-    if not budget.holds(asked):
-        raise BudgetError(
-            f"over the budget of {policy.dataset}: {in_words(budget, asked)} asked of "
-            f"{in_words(budget, budget.limit)}, and nothing is spent yet: raise [budget] in the policy, or ask for less"
-        )
+def refuse_over_whole_budget(policy: Policy, mechanism: Mechanism, month: Month, loss: PrivacyLoss) -> None:
+    """Refuse what costs more than the budget that an account would be opened with, and say what can be had instead."""
+    asked, budget = charged_amount(loss), opening_budget(policy)
+    if budget.holds(asked):
+        return
+    refusal = (
+        f"over the budget of {policy.dataset}: {in_words(budget, asked)} asked of {in_words(budget, budget.limit)}, "
+        "and nothing is spent yet"
+    )
+    by_command, in_run = (opening_choices(policy, mechanism, month, budget, each) for each in INTERFACES)
+    raise BudgetError(f"{refusal}. {by_command}", f"{refusal}. {in_run}")
 
 
 def _history(ledger: Ledger, policy: Policy, mechanism: Mechanism, month: Month) -> list[Charge]:

@@ -6,15 +6,15 @@ Functions of ledger and policy alone, which are public to whoever may ask: no ro
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from fractions import Fraction
 from typing import Any, Literal
 
-from qlog_assets.door.release_limits import amount
+from qlog_assets.door.release_limits import amount, rho_of
 from qlog_assets.errors import ParameterError
-from qlog_assets.ledger import BudgetError, Charge, Ledger, Skip
-from qlog_assets.ledger.budget import readable_left
+from qlog_assets.ledger import Amount, Budget, BudgetError, Charge, Ledger, Skip
+from qlog_assets.ledger.budget import cost, readable_left
 from qlog_assets.mechanisms.mechanism import Mechanism
 from qlog_assets.months import Month
 from qlog_assets.policy import Policy
@@ -54,14 +54,12 @@ def budget_choices(ledger: Ledger, policy: Policy, mechanism: Mechanism, month: 
     asked = _cost(policy, mechanism, policy.section(mechanism.name))
     left = ledger.left(policy.dataset, month)
     choices = []
-    fitting = fitting_section(ledger, policy, mechanism, month, asked)
-    if fitting is None:
-        choices.append(f"what is left buys no {mechanism.name} release of {month}")
-    else:
-        section, loss = fitting
-        written = change_words(mechanism, changes(policy.section(mechanism.name), section), interface)
-        cost = f"ε = {amount(loss.epsilon)}, δ = {amount(loss.delta)}"
-        choices.append(f"what is left buys {mechanism.name} at {cost}, with {written}")
+
+    def fits(loss: PrivacyLoss) -> bool:
+        return ledger.first_fitting(policy.dataset, loss.epsilon, loss.delta, loss.rho, month) == month
+
+    fitting = fitting_section(policy, mechanism, asked, left, fits)
+    choices.append(bought_words(policy, mechanism, month, fitting, "what is left", interface))
     waiting = [c for c in ledger.charges(policy.dataset) if c.state == "reserved"]
     if waiting:
         choices.append(f"nothing was drawn of {waiting[0].release_id}: qlog ledger abandon gives its charge back")
@@ -81,37 +79,72 @@ def budget_choices(ledger: Ledger, policy: Policy, mechanism: Mechanism, month: 
         )
     else:
         choices.append(f"a larger budget needs a reason: qlog ledger set-budget{place}")
+    return numbered(choices)
+
+
+def opening_choices(policy: Policy, mechanism: Mechanism, month: Month, budget: Budget, interface: Interface) -> str:
+    """The choices where a first release costs more than the budget that it would open the account with."""
+    asked = _cost(policy, mechanism, policy.section(mechanism.name))
+    fitting = fitting_section(
+        policy, mechanism, asked, budget.left(Amount()), lambda loss: budget.holds(charged_amount(loss))
+    )
+    larger = "raise [budget] in the policy file"
+    if budget.accountant == "basic":
+        totals = [
+            at_most(max(total, Fraction(wanted)), 12)
+            for total, wanted in ((budget.epsilon, asked.epsilon), (budget.delta, asked.delta))
+        ]
+        larger += f': epsilon = "{totals[0]}" and delta = "{totals[1]}" hold what was asked'
+    return numbered([bought_words(policy, mechanism, month, fitting, "the whole budget", interface), larger])
+
+
+def charged_amount(loss: PrivacyLoss) -> Amount:
+    """What a release would be charged."""
+    rho = None if loss.rho is None else cost("rho", loss.rho)
+    return Amount.of(cost("epsilon", loss.epsilon), cost("delta", loss.delta), rho)
+
+
+def numbered(choices: Sequence[str]) -> str:
     return "Choices: " + " ".join(f"({number}) {each}" for number, each in enumerate(choices, start=1))
 
 
+def bought_words(
+    policy: Policy,
+    mechanism: Mechanism,
+    month: Month,
+    fitting: tuple[Parameters, PrivacyLoss] | None,
+    means: str,
+    interface: Interface,
+) -> str:
+    """What the means buy of a month, and how to ask for it."""
+    if fitting is None:
+        return f"{means} buys no {mechanism.name} release of {month}"
+    section, loss = fitting
+    written = change_words(mechanism, changes(policy.section(mechanism.name), section), interface)
+    price = f"ε = {amount(loss.epsilon)}, δ = {amount(loss.delta)}"
+    return f"{means} buys {mechanism.name} at {price}, with {written}"
+
+
 def fitting_section(
-    ledger: Ledger, policy: Policy, mechanism: Mechanism, month: Month, asked: PrivacyLoss
+    policy: Policy, mechanism: Mechanism, asked: PrivacyLoss, left: Amount, fits: Callable[[PrivacyLoss], bool]
 ) -> tuple[Parameters, PrivacyLoss] | None:
-    """The dearest parameters in easy numbers that the budget admits for a month, and their cost; None if there are
-    none.
+    """The dearest parameters in easy numbers that what is left admits, and their cost; None if there are none.
 
     They are in the proportions of what was asked and never cost more than that, so the policy's limits allow them.
     """
     section = policy.section(mechanism.name)
-    for epsilon, delta in _targets(ledger, policy, month, asked):
-        try:
-            candidate = mechanism.at_cost(section, epsilon, delta)
-            parameters = mechanism.chosen_parameters(candidate, policy.lists)
-            mechanism.refuse_unusable(mechanism.chosen_variant(candidate), parameters)
-            loss = _cost(policy, mechanism, candidate)
-        except ParameterError:
-            continue
-        if any(not is_short(value) for value in changes(section, candidate).values()):
-            continue
-        dearer = loss.epsilon > asked.epsilon or loss.delta > asked.delta
-        if not dearer and ledger.first_fitting(policy.dataset, loss.epsilon, loss.delta, loss.rho, month) == month:
-            return candidate, loss
+    for epsilon, delta in _targets(asked, left):
+        for candidate, loss in _candidates(policy, mechanism, epsilon, delta):
+            if any(not is_short(value) for value in changes(section, candidate).values()):
+                continue
+            dearer = loss.epsilon > asked.epsilon or loss.delta > asked.delta or rho_of(loss) > rho_of(asked)
+            if not dearer and fits(loss):
+                return candidate, loss
     return None
 
 
-def _targets(ledger: Ledger, policy: Policy, month: Month, asked: PrivacyLoss) -> Iterator[tuple[Fraction, Fraction]]:
+def _targets(asked: PrivacyLoss, left: Amount) -> Iterator[tuple[Fraction, Fraction]]:
     """Costs to try, dearest first: all that is left, then round parts of what was asked that are below it."""
-    left = ledger.left(policy.dataset, month)
     full = Fraction(asked.epsilon)
     delta = Fraction(readable_left(min(Fraction(asked.delta), left.delta)))
     if left.epsilon <= 0 or left.delta < 0:
@@ -119,6 +152,38 @@ def _targets(ledger: Ledger, policy: Policy, month: Month, asked: PrivacyLoss) -
     whole = min(full, Fraction(readable_left(left.epsilon)))
     yield whole, delta
     yield from ((share * full, delta) for share in SHARES if share * full < whole)
+
+
+def _candidates(
+    policy: Policy, mechanism: Mechanism, epsilon: Fraction, delta: Fraction
+) -> Iterator[tuple[Parameters, PrivacyLoss]]:
+    """Sections that a cost buys, dearest first, each with what its release costs.
+
+    A section is scaled as it stands, and a release pays for no part that is off, such as clicks without δ: what such a
+    part does not take buys more of the others.
+    """
+    try:
+        plain = _usable(policy, mechanism, epsilon, delta)
+    except ParameterError:
+        return
+    spared = Fraction(plain[1].epsilon)
+    if 0 < spared < epsilon:
+        with suppress(ParameterError):
+            yield _usable(policy, mechanism, epsilon * epsilon / spared, delta)
+    yield plain
+
+
+def _usable(policy: Policy, mechanism: Mechanism, epsilon: Fraction, delta: Fraction) -> tuple[Parameters, PrivacyLoss]:
+    """The policy's section at a cost, and what a release by it costs; an error where it cannot be drawn."""
+    section = policy.section(mechanism.name)
+    scaled = mechanism.at_cost(section, epsilon, delta)
+    released = mechanism.resolve(scaled, policy.lists)
+    # What says nothing, because its part is off, stays as the policy has it: nobody need write it.
+    unread = [key for key in changes(section, scaled) if getattr(released, key, None) != getattr(scaled, key)]
+    candidate = scaled.with_changes(**{key: getattr(section, key) for key in unread})
+    parameters = mechanism.chosen_parameters(candidate, policy.lists)
+    mechanism.refuse_unusable(mechanism.chosen_variant(candidate), parameters)
+    return candidate, _cost(policy, mechanism, candidate)
 
 
 def changes(before: Parameters, after: Parameters) -> dict[str, Any]:

@@ -24,6 +24,7 @@ from qlog_assets.door.choices import offering_choices, warn_of_skip
 from qlog_assets.door.drawing import describe_draw, draw_tables, list_rows
 from qlog_assets.door.draws import Draw, discard_draw, load_draw, store_draw
 from qlog_assets.door.inputs import DoorError, collect_inputs, refuse_broken_limits, refuse_other_unit
+from qlog_assets.door.ledgers import opening_budget
 from qlog_assets.door.outputs import recorded_draw, refuse_changed_inputs, refuse_damaged, refuse_failed
 from qlog_assets.door.preconditions import (
     LONGEST_WAIT_SECONDS,
@@ -38,7 +39,7 @@ from qlog_assets.door.preconditions import (
 from qlog_assets.door.public_files import move_into_place, point_latest, take_away, write_tombstone
 from qlog_assets.door.publication import Publication, stage
 from qlog_assets.door.release_limits import refuse_beyond_limits, refuse_changed_policy
-from qlog_assets.ledger import Book, Budget, Charge, DrawConflictError, Ledger
+from qlog_assets.ledger import Book, Charge, DrawConflictError, Ledger
 from qlog_assets.ledger.rules import withdrawn
 from qlog_assets.mechanisms.mechanism import Mechanism
 from qlog_assets.mechanisms.register import releasable_mechanism
@@ -201,19 +202,24 @@ class Door:
 
     def open_account(self, unit: str = USER, relation: str = ADD_REMOVE) -> None:
         """Open the data set's account with the policy's budget, if the ledger does not have it yet."""
-        if not self._has_dataset():
-            # A new account beside old releases: the ledger that charged for them was lost or swapped.
-            refuse_unknown_releases(self.warehouse, self.ledger, self.policy.dataset)
-            refuse_orphan_draws(self.warehouse, self.ledger)
-            refuse_lost_account(self.warehouse, self.ledger, self.policy.dataset)
-        budget = self.policy.budget
+        self.has_account()
         self.ledger.ensure_dataset(
             self.policy.dataset,
-            Budget(budget.epsilon, budget.delta, budget.accountant, budget.conversion_delta),
+            opening_budget(self.policy),
             unit=unit,
             relation=relation,
             window_months=self.policy.unit.window_months,
         )
+
+    def has_account(self) -> bool:
+        """Whether the data set has an account; an error where it has none and had one. Looking opens none."""
+        if self._has_dataset():
+            return True
+        # A new account beside old releases: the ledger that charged for them was lost or swapped.
+        refuse_unknown_releases(self.warehouse, self.ledger, self.policy.dataset)
+        refuse_orphan_draws(self.warehouse, self.ledger)
+        refuse_lost_account(self.warehouse, self.ledger, self.policy.dataset)
+        return False
 
     def _refuse_another_account(self) -> None:
         """Refuse before inputs are compared with a ledger that is not theirs: the reason would be the wrong one."""

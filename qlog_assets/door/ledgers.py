@@ -8,7 +8,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from qlog_assets.door.inputs import DoorError
-from qlog_assets.ledger import Ledger, Witness
+from qlog_assets.ledger import Budget, Ledger, Witness
 from qlog_assets.ledger.recovery import Recovery, recover, reset_witness
 from qlog_assets.ledger.store import url_of
 from qlog_assets.ledger.witness import DatabaseWitness
@@ -33,6 +33,12 @@ def open_ledger(
         code_version=code_version,
         witness=named_witness(warehouse, policy),
     )
+
+
+def opening_budget(policy: Policy) -> Budget:
+    """The budget that an account is opened with; from then on the ledger's own counts."""
+    stated = policy.budget
+    return Budget(stated.epsilon, stated.delta, stated.accountant, stated.conversion_delta)
 
 
 def named_witness(warehouse: Warehouse, policy: Policy) -> Witness | None:

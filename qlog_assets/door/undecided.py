@@ -11,8 +11,10 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
+from qlog_assets.door.door import Door
 from qlog_assets.errors import QlogError
 from qlog_assets.ledger import Charge, Ledger, Skip
+from qlog_assets.ledger.rules import as_reason
 from qlog_assets.mechanisms.mechanism import Mechanism
 from qlog_assets.mechanisms.register import releasable, releasable_mechanism
 from qlog_assets.months import Month, months_between
@@ -91,13 +93,22 @@ def spans_in_words(months: Sequence[Month]) -> str:
     return ", ".join(str(run[0]) if len(run) == 1 else f"{run[0]} to {run[-1]}" for run in runs)
 
 
+@dataclass(frozen=True)
+class Skipped:
+    """A skip that was asked for, and whether it was recorded before, for the same reason."""
+
+    skip: Skip
+    already: bool
+
+
 def skip_months(
-    ledger: Ledger, policy: Policy, mechanism: str | None, months: Sequence[Month], reason: str
-) -> list[Skip]:
+    door: Door, mechanism: str | None, months: Sequence[Month], reason: str, now: datetime
+) -> list[Skipped]:
     """Record that months are left out on purpose, by one mechanism or by all that can release.
 
-    All months are looked at before the first is recorded; the ledger looks again.
+    All months are looked at before the account is opened and the first is recorded; the ledger looks again.
     """
+    policy, ledger, reason = door.policy, door.ledger, as_reason(reason)
     names = [each.name for each in releasable()] if mechanism is None else [releasable_mechanism(mechanism).name]
     wanted = sorted(set(months))
     for month in wanted:
@@ -106,6 +117,13 @@ def skip_months(
                 f"{month} is outside the policy's months ({policy.first} to {policy.last or 'now'}): nothing is "
                 "released of it, and nothing was recorded"
             )
-    for month in wanted:
+        if month >= Month.containing(now):
+            raise QlogError(
+                f"{month} is not over yet: a skip stays in the ledger for good, so it is for complete months, and "
+                "nothing was recorded"
+            )
         ledger.refuse_needless_skip(policy.dataset, month, names)
-    return [skip for month in wanted for skip in ledger.skip(policy.dataset, month, names, reason)]
+    door.open_account()
+    before = ledger.skips(policy.dataset)
+    recorded = [skip for month in wanted for skip in ledger.skip(policy.dataset, month, names, reason)]
+    return [Skipped(skip, already=skip in before) for skip in recorded]

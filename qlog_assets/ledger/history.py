@@ -38,6 +38,12 @@ class Balance:
     total: Amount = field(default_factory=Amount)
     """Everything counted, of all months."""
 
+    @classmethod
+    def untouched(cls, budget: Budget) -> Balance:
+        """The account that will be opened with a budget, before anything is charged."""
+        nothing = budget.spent(Amount())
+        return cls(budget, nothing, nothing, budget.left(Amount()), total=nothing)
+
 
 class History:
     """A ledger's history, open for questions."""

@@ -2,6 +2,8 @@
 
 # No `from __future__ import annotations`: Dagster reads the annotations of op functions as they are.
 
+from datetime import UTC, datetime
+
 import dagster as dg
 
 from qlog_assets.door.door import Door
@@ -22,11 +24,11 @@ def skip_job(months: dg.PartitionsDefinition) -> dg.JobDefinition:
 
     @dg.op(config_schema=SKIP_CONFIG, description="Records the skip, with its reason and whoever asked for the run.")
     def skip(context: dg.OpExecutionContext, warehouse: WarehouseResource, policy: PolicyResource) -> None:
-        chosen, ledger = policy.chosen(), warehouse.ledger(context.run)
-        Door(warehouse.open(), chosen, ledger).open_account()
-        asked = context.op_config.get("mechanism")
-        for each in skip_months(ledger, chosen, asked, [Month(context.partition_key)], context.op_config["reason"]):
-            context.log.info(f"{each.month} is skipped by {each.mechanism}: {each.reason}")
+        door = Door(warehouse.open(), policy.chosen(), warehouse.ledger(context.run))
+        asked, reason, month = context.op_config.get("mechanism"), context.op_config["reason"], context.partition_key
+        for each in skip_months(door, asked, [Month(month)], reason, datetime.now(UTC)):
+            skip, known = each.skip, f" (recorded already, at {each.skip.at})" if each.already else ""
+            context.log.info(f"{skip.month} is skipped by {skip.mechanism}: {skip.reason}{known}")
 
     @dg.job(
         name="skip_month",

@@ -283,6 +283,29 @@ def test_release_over_budget_names_what_was_asked_and_what_is_left(released: Pat
     assert qlog(released, "ledger", "--json").json["spent"]["epsilon"] == POLICY_EPSILON
 
 
+def test_looking_at_the_ledger_opens_no_account_and_freezes_no_budget(home: Path) -> None:
+    edit_policy(home, budget='epsilon = "5"')
+    facts = qlog(home, "ledger", "--json").json
+    assert (facts["is_open"], facts["budget"]["epsilon"], facts["left"]["epsilon"]) == (False, 5, 5)
+    assert facts["charges"] == facts["months"] == facts["windows"] == []
+    assert [event["kind"] for event in facts["events"]] == ["created"]
+    assert "no account yet: the first release opens it with ε = 5" in qlog(home, "ledger").success
+    edit_policy(home, budget='epsilon = "7"')
+    assert "opens it with ε = 7" in qlog(home, "ledger").success, "a look binds nobody to the budget it showed"
+
+
+def test_the_ledger_says_where_the_policy_states_another_budget_than_counts(home: Path) -> None:
+    words = ("ledger", "set-budget", "--epsilon", "9", "--delta", "0.1", "--reason", "a test")
+    edit_policy(home, budget='epsilon = "5"\ndelta = "0.1"')
+    assert qlog(home, *words).success
+    said = " ".join(qlog(home, "ledger").success.split())
+    assert "the policy says ε = 5, δ = 0.1 (basic accountant); the ledger's budget counts" in said
+    edit_policy(home, budget='epsilon = "9"')
+    assert "the policy says" not in qlog(home, "ledger").success
+    facts = qlog(home, "ledger", "--json").json
+    assert facts["is_open"] and facts["budget"] == facts["budget_in_policy"]
+
+
 # Ingesting what is not quite right -----------------------------------------------------------------------------------
 
 

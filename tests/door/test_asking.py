@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -38,8 +39,16 @@ def test_a_month_without_rows_is_named(ingested: Path) -> None:
 
 def test_a_first_release_over_the_whole_budget_is_refused(ingested: Path) -> None:
     edit_policy(ingested, budget='epsilon = "1"')
-    with pytest.raises(BudgetError, match="nothing is spent yet"):
+    with pytest.raises(BudgetError, match="nothing is spent yet") as refusal:
         asked(ingested)
+    said, in_run = str(refusal.value), refusal.value.in_run
+    assert "(2) raise [budget] in the policy file" in said and "(2) raise [budget] in the policy file" in in_run
+    assert "--set" not in in_run and "config: {safelog: " in in_run
+    settings = dict(each.split("=", 1) for each in re.findall(r"--set (\S+)", said))
+    assert settings and asked(ingested, **settings) is None, "what is offered fits"
+    epsilon, delta = re.findall(r'(?:epsilon|delta) = "(\S+)"', said)
+    edit_policy(ingested, budget=f'epsilon = "{epsilon}"\ndelta = "{delta}"')
+    assert asked(ingested) is None, "the budget that is offered holds what was asked"
 
 
 def test_a_release_is_known_and_served_without_a_run(released: Path) -> None:

@@ -7,9 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.door import warehouse_at
 from support.ledgers import published, request
 
-from qlog_assets.door.undecided import find_undecided, skip_months
+from qlog_assets.door.door import Door
+from qlog_assets.door.undecided import Skipped, find_undecided, skip_months
 from qlog_assets.errors import QlogError
 from qlog_assets.ledger import Budget, Ledger
 from qlog_assets.months import Month
@@ -32,6 +34,14 @@ def owed(policy: Policy, ledger: Ledger | None, at: str, scheduled: set[str] = f
     return {each.mechanism: [str(month) for month in each.months] for each in found}
 
 
+def skipped(
+    ledger: Ledger, policy: Policy, mechanism: str | None, months: list[Month], reason: str, at: str = "2030-01-01"
+) -> list[Skipped]:
+    home = Path(ledger.where).parent
+    now = datetime.fromisoformat(at).replace(tzinfo=UTC)
+    return skip_months(Door(warehouse_at(home), policy, ledger), mechanism, months, reason, now)
+
+
 def test_a_month_is_missed_the_day_after_its_release_was_due_and_not_before(ledger: Ledger) -> None:
     chosen = policy(first="2006-03", last="2006-06")
     assert owed(chosen, ledger, "2030-01-01") == {}, "a mechanism that was never used is not missed"
@@ -46,10 +56,10 @@ def test_a_month_is_missed_the_day_after_its_release_was_due_and_not_before(ledg
 def test_a_withdrawal_and_a_recorded_skip_decide_a_month(ledger: Ledger) -> None:
     chosen = policy(first="2006-03", last="2006-05")
     ledger.withdraw(published(ledger, dataset="small", month="2006-03").release_id, "a mistake")
-    skip_months(ledger, chosen, "safelog", [Month("2006-04")], "nothing was logged")
+    skipped(ledger, chosen, "safelog", [Month("2006-04")], "nothing was logged")
     assert owed(chosen, ledger, "2030-01-01") == {"safelog": ["2006-05"]}
-    skips = skip_months(ledger, chosen, None, [Month("2006-05")], "nothing was logged")
-    assert {"safelog", "zealous"} <= {skip.mechanism for skip in skips}
+    skips = skipped(ledger, chosen, None, [Month("2006-05")], "nothing was logged")
+    assert {"safelog", "zealous"} <= {each.skip.mechanism for each in skips}
     assert owed(chosen, ledger, "2030-01-01") == {}, "a skip by all does not make a mechanism one that is in use"
 
 
@@ -77,7 +87,20 @@ def test_several_months_are_skipped_together_or_none_of_them(ledger: Ledger) -> 
     published(ledger, dataset="small", month="2006-05")
     for wrong, reason in (("2006-06", "outside the policy's months"), ("2006-05", "needs no skip")):
         with pytest.raises(QlogError, match=reason):
-            skip_months(ledger, chosen, "safelog", [Month("2006-04"), Month(wrong)], "why")
+            skipped(ledger, chosen, "safelog", [Month("2006-04"), Month(wrong)], "why")
     with pytest.raises(QlogError, match="nosuch"):
-        skip_months(ledger, chosen, "nosuch", [Month("2006-04")], "why")
+        skipped(ledger, chosen, "nosuch", [Month("2006-04")], "why")
     assert ledger.skips("small") == []
+
+
+def test_a_month_that_is_not_over_is_not_skipped_because_a_skip_stays_for_good(tmp_path: Path) -> None:
+    ledger, chosen = Ledger.open(tmp_path / "ledger.db"), policy(first="2006-03")
+    for month in ("2006-05", "2031-01"):
+        with pytest.raises(QlogError, match=f"{month} is not over yet"):
+            skipped(ledger, chosen, "safelog", [Month("2006-04"), Month(month)], "why", at="2006-05-31T23:59")
+    assert ledger.datasets() == [], "what is refused opens no account"
+    (first,) = skipped(ledger, chosen, "safelog", [Month("2006-05")], "why", at="2006-06-01")
+    (again,) = skipped(ledger, chosen, "safelog", [Month("2006-05")], " why ", at="2006-06-01")
+    assert (first.already, again.already, again.skip) == (False, True, first.skip)
+    (other,) = skipped(ledger, chosen, "safelog", [Month("2006-05")], "another reason", at="2006-06-01")
+    assert not other.already

@@ -72,6 +72,7 @@ def test_a_month_that_was_skipped_is_decided_and_the_one_before_it_is_asked_for(
     words = ("skip", "safelog", "--month", APRIL, "--reason", "half of its log is missing")
     (skip,) = qlog(ingested, *words, "--json").json["skips"]
     assert (skip["month"], skip["mechanism"], skip["reason"]) == (APRIL, "safelog", "half of its log is missing")
+    assert f"{APRIL} by safelog: recorded already" in qlog(ingested, *words).success
     build_chain(ingested, MARCH)
     door_at(ingested).draw("safelog", MARCH)
     assert tick("2006-05-02") == (
