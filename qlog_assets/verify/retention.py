@@ -172,8 +172,8 @@ def landing_files(
     for batch in batches(warehouse):
         checksum = batch.provenance.upstream["landing"]
         known.setdefault(checksum, set()).update(months_of(batch) | set(left_out(batch)))
-        # A file that was ingested again holds again what was forgotten before.
-        still_there[checksum] = months_of(batch) - set(months)
+        # A file that was ingested again holds again what was forgotten before, in whichever of its readings.
+        still_there.setdefault(checksum, set()).update(months_of(batch) - set(months))
     found = []
     for path, _ in landed_files(warehouse):
         checksum = landing_checksum(path)

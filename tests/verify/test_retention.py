@@ -199,6 +199,28 @@ def test_a_file_of_one_month_goes_although_another_file_of_that_month_stays(tmp_
     assert audit_warehouse(warehouse_at(home)).ok
 
 
+@pytest.mark.slow
+def test_a_file_that_was_read_in_two_ways_stays_as_long_as_one_of_them_holds_rows(tmp_path: Path) -> None:
+    home = make_home(tmp_path / "warehouse")
+    log, columns = tmp_path / "march.txt", tmp_path / "columns.toml"
+    _, *rows = small_log().splitlines(keepends=True)
+    log.write_text(AOL_HEADER + "".join(row for row in rows if "\t2006-03" in row), "utf-8")
+    columns.write_text('user = "AnonID"\nquery = "Query"\ntime = "QueryTime"\ntime_format = "%d.%m.%Y"\n', "utf-8")
+    assert qlog(home, "ingest", log, "--format", "aol").code == 0
+    build_chain(home)
+    release(home)
+    assert forget(home)["months"] == [MARCH]
+    assert qlog(home, "ingest", log, "--format", "aol", "--yes", "--json").json["accepted"] > 0
+    # The same file once more, by mistake: none of its rows can be read so.
+    assert qlog(home, "ingest", log, "--format", "table", "--columns", columns, "--json").json["accepted"] == 0
+    # And the month is kept, because its release is to be mended.
+    (manifest,) = (home / "released").rglob("manifest.json")
+    manifest.write_text("{}", "utf-8")
+    answer = forget(home, landing=True)
+    assert list(answer["kept"]) == [MARCH] and answer["landing_deleted"] == []
+    assert landed(home) == ["march.txt"]
+
+
 @pytest.mark.parametrize(
     ("point", "reason"),
     [
