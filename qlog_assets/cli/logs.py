@@ -169,7 +169,10 @@ def ingest_lines(facts: dict[str, Any]) -> None:
 
 
 def row_lines(facts: dict[str, Any]) -> None:
-    console.print(f"{facts['read']:,} rows read, {facts['accepted']:,} accepted; rejected: {counts(facts['rejected'])}")
+    from qlog_assets.pipeline.batches import count_rows
+
+    read = count_rows(facts["read"])
+    console.print(f"{read} read, {facts['accepted']:,} accepted; rejected: {counts(facts['rejected'])}")
     console.print("months: " + (", ".join(f"{month} ({rows:,})" for month, rows in facts["months"].items()) or "none"))
 
 

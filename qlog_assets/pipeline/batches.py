@@ -235,6 +235,11 @@ def batch_counts(partition: Partition) -> dict[str, int]:
     return {"read": partition.provenance.measured["read"], "accepted": accepted, "rejected": rejected}
 
 
+def count_rows(rows: int) -> str:
+    """A number of rows in words."""
+    return f"{rows:,} row" + ("" if rows == 1 else "s")
+
+
 def left_out(partition: Partition) -> dict[str, int]:
     """Good rows of a batch that were not kept, by month: those months were forgotten before it was read."""
     measured = partition.provenance.measured

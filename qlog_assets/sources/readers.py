@@ -88,6 +88,21 @@ class LogSource:
             landing.close()
 
 
+def refuse_unreadable(source: LogSource) -> None:
+    """Raise where a look at a file's beginning tells that reading it would be refused: a damaged start, a header that
+    does not tell how the file is divided. What only its rows can tell is left to reading them."""
+    columns = source.column_map
+    if isinstance(columns, ColumnMap) and source.format == "table" and is_parquet(source.path):
+        ParquetLog(source.path, columns).close()
+        return
+    landing = LandingFile(source.path, getattr(columns, "encoding", "utf-8"))
+    try:
+        if next(landing.chunks(), None) is None:
+            raise _no_rows(landing.name)
+    finally:
+        landing.close()
+
+
 @dataclass(frozen=True)
 class MonthRange:
     """The months a data set takes in, first and last included."""

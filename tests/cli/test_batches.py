@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import os
 import pty
 import shutil
@@ -51,6 +52,24 @@ def test_a_check_says_what_a_file_would_give_and_keeps_nothing(ingested: Path, l
 def test_a_check_needs_what_an_ingest_needs(home: Path, late: Path) -> None:
     refusal = qlog(make_home(home), "ingest", "--check", late, "--format", "table").refusal
     assert "needs a column map" in refusal
+
+
+def test_a_bad_file_among_several_is_refused_before_any_is_read_or_the_answer_names_what_is_in(
+    ingested: Path, late: Path, tmp_path: Path
+) -> None:
+    cut, packed = tmp_path / "cut.gz", tmp_path / "packed.txt"
+    cut.write_bytes(gzip.compress(os.urandom(1000))[:200])
+    packed.write_bytes(b"BZh91AY&SY\n")
+    before = everything(ingested)
+    assert qlog(ingested, "ingest", late, cut, "--format", "aol").refusal.startswith("cut.gz: is damaged or cut short")
+    batches = f"private{os.sep}landing_batch"
+    assert {name for name in everything(ingested) if name.startswith((batches, "landing"))} <= before.keys()
+    # Only its rows tell that this one is no log: by then the other one is in.
+    refusal = qlog(ingested, "ingest", late, packed, "--format", "aol").refusal
+    assert refusal.startswith("packed.txt: is compressed") and "; ingested before it: late.txt (4 rows)" in refusal
+    assert "late.txt" in qlog(ingested, "ingest", "list").success
+    # Nothing was ingested before it this time.
+    assert "ingested before" not in qlog(ingested, "ingest", late, packed, "--format", "aol").refusal
 
 
 def test_a_log_called_like_a_command_is_read_by_its_path(home: Path, late: Path) -> None:
