@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import os
 import shutil
@@ -29,6 +30,7 @@ from support.warehouses import build_chain
 
 from qlog_assets.ledger import Ledger
 from qlog_assets.months import Month
+from qlog_assets.pipeline.landing import column_map_beside
 from qlog_assets.storage.dagster_home import open_existing
 from qlog_assets.verify.audit import audit_warehouse
 from qlog_assets.verify.retention import forget_before
@@ -165,14 +167,25 @@ def test_a_file_whose_ingest_failed_goes_with_the_landing_files_that_are_as_old(
         (zone / name).write_bytes(b"BZh91AY&SY" + name.encode())
     for name in ("failed.txt", "fresh.txt"):
         assert "compressed" in qlog(ingested, "ingest", zone / name, "--format", "aol").refusal
-    for name in ("failed.txt", "waiting.txt"):
-        os.utime(zone / name, (1_143_000_000, 1_143_000_000))  # 22 March 2006
-    before = landed(ingested)
+    # Refused before a run of it starts: Dagster does not remember it either.
+    tables = zone.with_name("table")
+    tables.mkdir()
+    whole = gzip.compress(b"who,what,when\n" + os.urandom(400).hex().encode() + b",tea,2006-03-01\n")
+    for name, content in (("cut.csv.gz", whole[:100]), ("whole.csv.gz", whole), ("mapless.csv.gz", whole[:99])):
+        (tables / name).write_bytes(content)
+        if name != "mapless.csv.gz":
+            column_map_beside(tables / name).write_text('user = "who"\nquery = "what"\ntime = "when"\n', "utf-8")
+    for path in (zone / "failed.txt", zone / "waiting.txt", *tables.iterdir()):
+        os.utime(path, (1_143_000_000, 1_143_000_000))  # 22 March 2006
+    before, others = landed(ingested), {path.name for path in tables.iterdir()}
     said = qlog(ingested, "forget", "--before", "2006-04").success
     assert "failed.txt: its ingest failed" in said and "--landing deletes it" in said and landed(ingested) == before
     answer = qlog(ingested, "forget", "--before", "2006-04", "--landing", "--json").json
-    assert (answer["unread"], answer["landing_deleted"]) == (["failed.txt"], ["failed.txt"])
+    gone = ["cut.csv.gz", "failed.txt"]
+    assert (answer["unread"], answer["landing_deleted"]) == (gone, gone)
     assert set(before) - set(landed(ingested)) == {"failed.txt"}, "one is newer, one was never tried"
+    left = others - {path.name for path in tables.iterdir()}
+    assert left == {"cut.csv.gz", "cut.csv.gz.columns.toml"}, "one was never tried, one waits for its column map"
 
 
 def test_a_month_that_only_withdrawn_files_hold_can_be_forgotten_although_nothing_was_released(ingested: Path) -> None:
