@@ -143,7 +143,20 @@ def test_a_bad_json_line_costs_itself_alone(read: Callable[..., Any], line: str,
     assert (result.facts.accepted, result.reasons) == (2, {2: reason})
 
 
-@pytest.mark.parametrize("content", ['[\n{"user": 1}\n]\n', '[{"user": 1}, {"user": 2}]', '{\n "user": 1\n}\n'])
+GOOD = '{"user": "7", "request": {"q": "tea"}, "at": "2006-03-01"}'
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        '[\n{"user": 1}\n]\n',
+        '[{"user": 1}, {"user": 2}]',
+        '{\n "user": 1\n}\n',
+        # The last record of these has no comma behind it, and would be read.
+        f"[\n{GOOD},\n{GOOD}\n]\n",
+        f"[{GOOD},\n{GOOD},\n{GOOD}\n]\n",
+    ],
+)
 def test_one_json_value_over_the_whole_file_is_refused_with_what_to_do(read: Callable[..., Any], content: str) -> None:
     with pytest.raises(QlogError, match=r"one JSON value and not one object per line: .* jq -c"):
         read(content, "json", SEARCHES)
