@@ -20,6 +20,7 @@ from qlog_assets.pipeline.batches import (
     left_out,
     months_of,
     name_of,
+    note_no_search,
     readable_batches,
     rejected_share,
 )
@@ -144,7 +145,10 @@ def check_files(
                 "rejected": facts.rejected,
                 "rejected_share": float(share),
                 "months": facts.months,
-                "notes": foresee(warehouse, policy, book, Batch("", source, file_checksum(path)), share, facts.months),
+                "notes": [
+                    *note_no_search(written, facts.read, facts.rejected),
+                    *foresee(warehouse, policy, book, Batch("", source, file_checksum(path)), share, facts.months),
+                ],
             }
         )
     return {"files": files}

@@ -27,6 +27,7 @@ from qlog_assets.pipeline.batches import (
     is_ingested,
     left_out,
     months_of,
+    note_no_search,
     readable_batches,
     warn_of_rejected,
     warn_of_urls,
@@ -131,9 +132,12 @@ def ingest_files(
             answer["read"] += facts["read"]
             answer["accepted"] += facts["accepted"]
             with Engine.open(warehouse) as engine:
-                answer["rejected"].update(count_reasons(engine, partition))
+                reasons = count_reasons(engine, partition)
                 warning = warn_of_rejected(warehouse, engine, partition, policy.admission.max_rejected_share)
             answer["warnings"] += [each for each in (warning, warn_of_urls(batch, policy.has_urls)) if each]
+            answer["rejected"].update(reasons)
+            columns_read = partition.provenance.parameters.get("columns", {})
+            answer["notes"] += [f"{path.name}: {note}" for note in note_no_search(columns_read, facts["read"], reasons)]
             answer["months"].update({month: partition.rows(month) for month in months_of(partition)})
             answer["batches"].append(batch.key)
             answer["left_out"].update(left_out(partition))

@@ -28,6 +28,7 @@ from qlog_assets.pipeline.landing import (
 from qlog_assets.pipeline.user_key import key_facts, refuse_other_users, with_user_key
 from qlog_assets.privacy.parameters import Parameters, Share
 from qlog_assets.sources.readers import MonthRange, read_batch
+from qlog_assets.sources.readers_lines import NOT_A_SEARCH
 from qlog_assets.sources.readers_sql import NOTHING_AGAINST
 from qlog_assets.storage.digests import line_digest
 from qlog_assets.storage.engine import Engine
@@ -338,6 +339,17 @@ def warn_of_urls(batch: Batch, has_urls: bool) -> str | None:
     if has_column and not has_urls:
         return f"{name} has a column of urls, and the policy says has_urls = false: none of its clicks are released"
     return None
+
+
+def note_no_search(columns: Mapping[str, Any], read: int, reasons: Mapping[str, int]) -> list[str]:
+    """What the operator should know of an access log in which no line at all is a search. Nothing stops for it."""
+    if reasons.get(NOT_A_SEARCH, 0) < max(read, 1):
+        return []
+    under = f" under the path {columns['path']}" if columns.get("path") else ""
+    return [
+        f"no line is a good GET request with the url parameter {columns['query_parameter']!r}{under}: are "
+        "query_parameter and path of the column map right?"
+    ]
 
 
 def name_of(warehouse: Warehouse, partition: Partition) -> str:
