@@ -39,7 +39,7 @@ from qlog_assets.policy import Policy, qualify_names, read_none
 from qlog_assets.privacy.bounds import double_at_least
 from qlog_assets.privacy.guarantee import printed
 from qlog_assets.report.public_zone import release_path
-from qlog_assets.sources.readers import refuse_unreadable
+from qlog_assets.sources.readers import LogSource, refuse_unreadable
 from qlog_assets.storage.engine import Engine
 from qlog_assets.storage.warehouse import Warehouse
 
@@ -102,6 +102,7 @@ def ingest_files(
     landed = land(warehouse, paths, format, columns, brought)
     reading = closing(batches_ahead(warehouse, landed, format))
     done: list[str] = []
+    sources: list[LogSource] = []
     with (
         discarding_unread(warehouse, brought, format),
         telling_what_is_in(done),
@@ -134,7 +135,8 @@ def ingest_files(
             with Engine.open(warehouse) as engine:
                 reasons = count_reasons(engine, partition)
                 warning = warn_of_rejected(warehouse, engine, partition, policy.admission.max_rejected_share)
-            answer["warnings"] += [each for each in (warning, warn_of_urls(batch, policy.has_urls)) if each]
+            answer["warnings"] += [warning] if warning else []
+            sources.append(batch.source)
             answer["rejected"].update(reasons)
             columns_read = partition.provenance.parameters.get("columns", {})
             answer["notes"] += [f"{path.name}: {note}" for note in note_no_search(columns_read, facts["read"], reasons)]
@@ -143,6 +145,7 @@ def ingest_files(
             answer["left_out"].update(left_out(partition))
             answer["notes"] += describe_late_rows(warehouse, book, partition, COMMANDS)
             answer["notes"] += describe_left_out(warehouse, partition, COMMANDS)
+    answer["warnings"] += warn_of_urls(sources, policy.has_urls)
     return answer | {key: dict(sorted(answer[key].items())) for key in ("rejected", "months", "left_out")}
 
 

@@ -188,6 +188,8 @@ def check_lines(facts: dict[str, Any]) -> None:
         row_lines(file)
         for note in file["notes"]:
             console.print(f"note: {note}")
+    for warning in facts["warnings"]:
+        console.print(f"warning: {warning}")
     console.print("nothing was kept")
 
 

@@ -27,7 +27,7 @@ from qlog_assets.pipeline.landing import (
 )
 from qlog_assets.pipeline.user_key import key_facts, refuse_other_users, with_user_key
 from qlog_assets.privacy.parameters import Parameters, Share
-from qlog_assets.sources.readers import MonthRange, read_batch
+from qlog_assets.sources.readers import LogSource, MonthRange, read_batch
 from qlog_assets.sources.readers_lines import NOT_A_SEARCH
 from qlog_assets.sources.readers_sql import NOTHING_AGAINST
 from qlog_assets.storage.digests import line_digest
@@ -328,17 +328,19 @@ def warn_of_rejected(
     )
 
 
-def warn_of_urls(batch: Batch, has_urls: bool) -> str | None:
-    """What the operator should know where a file's columns and the policy's `has_urls` do not fit. No row is read."""
-    name, has_column = batch.source.path.name, batch.source.column_map.has_urls
-    if has_urls and not has_column:
-        return (
-            f"{name} has no column of urls: where no file of the log has one, write has_urls = false into the policy, "
+def warn_of_urls(sources: Sequence[LogSource], has_urls: bool) -> list[str]:
+    """What the operator should know, once, where columns of files and the policy's `has_urls` do not fit. No row is
+    read."""
+    odd = [source.path.name for source in sources if source.column_map.has_urls != has_urls]
+    if not odd:
+        return []
+    named, their = (f"{odd[0]} has", "its") if len(odd) == 1 else (f"{odd[0]} and {len(odd) - 1} more have", "their")
+    if has_urls:
+        return [
+            f"{named} no column of urls: where no file of the log has one, write has_urls = false into the policy, "
             "or releases pay for tables of clicks that cannot hold a row"
-        )
-    if has_column and not has_urls:
-        return f"{name} has a column of urls, and the policy says has_urls = false: none of its clicks are released"
-    return None
+        ]
+    return [f"{named} a column of urls, and the policy says has_urls = false: none of {their} clicks are released"]
 
 
 def note_no_search(columns: Mapping[str, Any], read: int, reasons: Mapping[str, int]) -> list[str]:

@@ -49,6 +49,25 @@ def test_a_check_says_what_a_file_would_give_and_keeps_nothing(ingested: Path, l
     assert "4 rows read, 3 accepted; rejected: bad_time 1" in out and out.endswith("nothing was kept\n")
 
 
+def test_a_check_makes_no_warehouse_and_warns_once_of_what_ingesting_would_warn_of(home: Path, tmp_path: Path) -> None:
+    logs = [tmp_path / name for name in ("one.log", "two.log")]
+    for number, log in enumerate(logs):
+        log.write_text(f"2A9EABFB35F5B95{number}\t970916105432\t+md+finance\n", encoding="latin-1")
+    words = ("ingest", *logs, "--format", "excite", "--json")
+    home.rmdir()
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
+    answer = qlog(home, *words, "--check", environment={"TMPDIR": str(temporary)}).json
+    assert [file["accepted"] for file in answer["files"]] == [1, 1] and not home.exists()
+    (scratch,) = temporary.iterdir()
+    assert list(scratch.iterdir()) == [] and scratch.stat().st_mode & 0o077 == 0
+    (warning,) = answer["warnings"]
+    assert warning.startswith("one.log and 1 more have no column of urls: ")
+    said = qlog(home, *words[:-1], "--check").success
+    assert "1 row read, 1 accepted" in said and f"warning: {warning}\n" in said
+    assert qlog(home, *words).json["warnings"] == [warning]
+
+
 def test_a_check_needs_what_an_ingest_needs(home: Path, late: Path) -> None:
     refusal = qlog(make_home(home), "ingest", "--check", late, "--format", "table").refusal
     assert "needs a column map" in refusal
