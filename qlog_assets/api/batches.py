@@ -17,13 +17,13 @@ from qlog_assets.pipeline.batches import (
     batch_counts,
     count_reasons,
     identity_of,
-    is_complete,
     left_out,
     months_of,
     name_of,
     note_no_search,
     readable_batches,
     rejected_share,
+    state_of,
     warn_of_urls,
 )
 from qlog_assets.pipeline.decided_months import COMMANDS, describe_effect, forgotten_months
@@ -58,7 +58,7 @@ def list_batches(warehouse: Warehouse, policy: Policy) -> dict[str, Any]:
     with Engine.open(warehouse) as engine:
         for batch in readable_batches(warehouse):
             record = withdrawals.get(identity_of(batch.provenance))
-            state = "in use" if is_complete(batch) else "in use, months forgotten"
+            state = state_of(batch)
             if record is not None:
                 state = "withdrawn"
             elif rejected_share(batch) > policy.admission.max_rejected_share:

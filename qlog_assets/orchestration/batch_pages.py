@@ -22,6 +22,7 @@ from qlog_assets.pipeline.batches import (
     note_no_search,
     readable_batches,
     rejected_share,
+    state_of,
 )
 from qlog_assets.pipeline.decided_months import LAUNCHPAD, describe_effect, describe_late_rows, describe_left_out
 from qlog_assets.pipeline.withdrawal import Withdrawn, known_batch, withdraw_batch
@@ -40,7 +41,7 @@ def batch_metadata(warehouse: Warehouse, engine: Engine, book: Book, partition: 
     counts, reasons = batch_counts(partition), count_reasons(engine, partition)
     facts: dict[str, Any] = {
         "file": name_of(warehouse, partition),
-        "state": "in use",
+        "state": state_of(partition),
         "rows read": counts["read"],
         "rows accepted": counts["accepted"],
         "rows rejected": counts["rejected"],

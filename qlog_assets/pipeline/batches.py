@@ -253,6 +253,13 @@ def is_complete(partition: Partition) -> bool:
     return numbers["accepted"] + numbers["rejected"] + sum(left_out(partition).values()) == numbers["read"]
 
 
+def state_of(partition: Partition) -> str:
+    """What a batch that was not withdrawn gives to its months, in words."""
+    if not months_of(partition):
+        return "no rows to use"
+    return "in use" if is_complete(partition) else "in use, months forgotten"
+
+
 def rejected_share(partition: Partition) -> Fraction:
     """The share of a batch's rows that are bad. A row of a month that the policy does not take in is a good row, though
     it is rejected; so is a request of a web server that is no search."""
@@ -319,10 +326,12 @@ def warn_of_rejected(
     bad = {reason: rows for reason, rows in count_reasons(engine, partition).items() if reason not in NOTHING_AGAINST}
     reasons = sorted(bad.items(), key=lambda item: (-item[1], item[0]))
     counted = ", ".join(f"{reason} {count:,}" for reason, count in reasons[:REASONS_SHOWN])
+    used = "its other rows are used all the same" if months_of(partition) else "none of its rows is used"
+    read = count_rows(batch_counts(partition)["read"])
     return (
-        f"{name_of(warehouse, partition)}: {float(100 * share):.3g} % of its {batch_counts(partition)['read']:,} rows "
-        f"were rejected ({counted}), more than ingest.max_rejected_share = {float(max_rejected_share):g}: its other "
-        "rows are used all the same; if it is not the log it should be, withdraw it before a month of it is released "
+        f"{name_of(warehouse, partition)}: {float(100 * share):.3g} % of its {read} "
+        f"were rejected ({counted}), more than ingest.max_rejected_share = {float(max_rejected_share):g}: {used}; "
+        "if it is not the log it should be, withdraw it before a month of it is released "
         f"(qlog ingest withdraw {partition.provenance.month} --reason WHY, or the job withdraw_batch), and ingest a "
         "corrected file"
     )

@@ -91,6 +91,14 @@ def test_a_bad_file_among_several_is_refused_before_any_is_read_or_the_answer_na
     assert "ingested before" not in qlog(ingested, "ingest", late, packed, "--format", "aol").refusal
 
 
+def test_a_file_without_a_good_row_is_not_said_to_be_in_use(ingested: Path, tmp_path: Path) -> None:
+    (tmp_path / "poor.txt").write_text(AOL_HEADER + "x\ty\tno time\t\t\n", encoding="utf-8")
+    said = qlog(ingested, "ingest", tmp_path / "poor.txt", "--format", "aol").success
+    assert "1 row read, 0 accepted" in said and "none of its rows is used" in said and "other rows" not in said
+    states = {each["file"]: each["state"] for each in qlog(ingested, "ingest", "list", "--json").json["batches"]}
+    assert states.pop("poor.txt") == "no rows to use, too many rejected" and set(states.values()) == {"in use"}
+
+
 def test_a_log_called_like_a_command_is_read_by_its_path(home: Path, late: Path) -> None:
     log = late.rename(late.with_name("withdraw"))
     said = qlog(make_home(home), "ingest", "./withdraw", "--format", "aol", "--check", "--json", cwd=log.parent)

@@ -210,7 +210,9 @@ def test_a_workbook_is_refused_with_what_to_do(read: Callable[..., Any], format:
         archive.writestr("[Content_Types].xml", "<Types/>")
         archive.writestr("xl/workbook.xml", "<workbook/>")
     columns = {"table": MAPPED, "json": SEARCHES}.get(format)
-    for workbook in (stream.getvalue(), b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + b"\0" * 600):
+    whole = stream.getvalue()
+    # As Excel writes it now and wrote it then, one cut short, and one whose beginning is lost.
+    for workbook in (whole, b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + b"\0" * 600, whole[:60], whole[4:]):
         with pytest.raises(QlogError, match="is a spreadsheet and not text: save it there as CSV UTF-8"):
             read(workbook, format, columns, name="log.xlsx")
 
