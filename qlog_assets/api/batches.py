@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from fractions import Fraction
 from functools import partial
 from pathlib import Path
@@ -16,12 +17,14 @@ from qlog_assets.pipeline.batches import (
     batch_counts,
     count_reasons,
     identity_of,
-    is_complete,
     left_out,
     months_of,
     name_of,
+    note_no_search,
     readable_batches,
     rejected_share,
+    state_of,
+    warn_of_urls,
 )
 from qlog_assets.pipeline.decided_months import COMMANDS, describe_effect, forgotten_months
 from qlog_assets.pipeline.landing import Batch, column_map_beside, refuse_unusable
@@ -32,7 +35,7 @@ from qlog_assets.sources.readers import MAPS, LogSource, read_batch
 from qlog_assets.sources.readers_sql import NOTHING_AGAINST
 from qlog_assets.storage.digests import file_checksum
 from qlog_assets.storage.engine import Engine
-from qlog_assets.storage.scratch import temporary_directory
+from qlog_assets.storage.scratch import system_scratch, temporary_directory
 from qlog_assets.storage.warehouse import Warehouse
 
 SHOWN_OF_MAP = ("delimiter", "encoding", "header", "quote", "time_format")
@@ -55,7 +58,7 @@ def list_batches(warehouse: Warehouse, policy: Policy) -> dict[str, Any]:
     with Engine.open(warehouse) as engine:
         for batch in readable_batches(warehouse):
             record = withdrawals.get(identity_of(batch.provenance))
-            state = "in use" if is_complete(batch) else "in use, months forgotten"
+            state = state_of(batch)
             if record is not None:
                 state = "withdrawn"
             elif rejected_share(batch) > policy.admission.max_rejected_share:
@@ -118,36 +121,52 @@ def check_files(
 ) -> dict[str, Any]:
     """What files would give: counts only. Nothing is kept: no copy, no batch, no event, and the scratch is removed, by
     the next command if this one is killed."""
-    refuse_unusable(warehouse.make(), paths, format, columns)
+    refuse_unusable(warehouse, paths, format, columns)
     book = read_book(warehouse, policy)
-    files = []
-    for path in paths:
-        tell(f"reading {path.name}")
-        own = columns or column_map_beside(path)
-        # A key of its own: whoever is told apart by it is forgotten with the answer.
-        columns_of_file = MAPS[format].load(own) if format in MAPS else None
-        source = LogSource(path, format, columns_of_file, user_key=secrets.token_bytes(32))
-        refuse_other_users(path.name, source.column_map.one_user, policy.unit.one_user)
-        with Engine.open(warehouse) as engine, temporary_directory(warehouse.staging) as scratch:
-            share_done = partial(_tell_share, bar, path.name)
-            facts = read_batch(engine.connection, source, policy.admission.months, scratch, progress=share_done)
-        bad = sum(count for reason, count in facts.rejected.items() if reason not in NOTHING_AGAINST)
-        share = Fraction(bad, max(facts.read, 1))
-        written = source.column_map.as_public()
-        files.append(
-            {
-                "file": path.name,
-                "format": format,
-                "read_as": {name: written[name] for name in SHOWN_OF_MAP if written.get(name) is not None},
-                "read": facts.read,
-                "accepted": facts.accepted,
-                "rejected": facts.rejected,
-                "rejected_share": float(share),
-                "months": facts.months,
-                "notes": foresee(warehouse, policy, book, Batch("", source, file_checksum(path)), share, facts.months),
-            }
-        )
-    return {"files": files}
+    files, sources = [], []
+    with place_to_read(warehouse) as place:
+        for path in paths:
+            tell(f"reading {path.name}")
+            own = columns or column_map_beside(path)
+            # A key of its own: whoever is told apart by it is forgotten with the answer.
+            columns_of_file = MAPS[format].load(own) if format in MAPS else None
+            source = LogSource(path, format, columns_of_file, user_key=secrets.token_bytes(32))
+            refuse_other_users(path.name, source.column_map.one_user, policy.unit.one_user)
+            with Engine.open(place) as engine, temporary_directory(place.staging) as scratch:
+                share_done = partial(_tell_share, bar, path.name)
+                facts = read_batch(engine.connection, source, policy.admission.months, scratch, progress=share_done)
+            bad = sum(count for reason, count in facts.rejected.items() if reason not in NOTHING_AGAINST)
+            share = Fraction(bad, max(facts.read, 1))
+            written = source.column_map.as_public()
+            batch = Batch("", source, file_checksum(path))
+            sources.append(source)
+            files.append(
+                {
+                    "file": path.name,
+                    "format": format,
+                    "read_as": {name: written[name] for name in SHOWN_OF_MAP if written.get(name) is not None},
+                    "read": facts.read,
+                    "accepted": facts.accepted,
+                    "rejected": facts.rejected,
+                    "rejected_share": float(share),
+                    "months": facts.months,
+                    "notes": [
+                        *note_no_search(written, facts.read, facts.rejected),
+                        *foresee(warehouse, policy, book, batch, share, facts.months),
+                    ],
+                }
+            )
+    return {"files": files, "warnings": warn_of_urls(sources, policy.has_urls)}
+
+
+@contextmanager
+def place_to_read(warehouse: Warehouse) -> Iterator[Warehouse]:
+    """Where files are read of which nothing is kept: in the warehouse, or outside where there is none yet."""
+    if warehouse.locks.is_dir():
+        yield warehouse.make()
+        return
+    with system_scratch() as folder:
+        yield Warehouse(warehouse.settings.model_copy(update={"home": folder}))
 
 
 def _tell_share(bar: Bar, name: str, done: int, size: int) -> None:

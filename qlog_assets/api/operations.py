@@ -6,9 +6,9 @@ No parsing and no printing (that is `cli/`), and no decision that a job, the doo
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,11 +21,13 @@ from qlog_assets.pipeline.batches import (
     LANDING_BATCH,
     batch_counts,
     count_reasons,
+    count_rows,
     discarding_unread,
     identity_of,
     is_ingested,
     left_out,
     months_of,
+    note_no_search,
     readable_batches,
     warn_of_rejected,
     warn_of_urls,
@@ -37,6 +39,7 @@ from qlog_assets.policy import Policy, qualify_names, read_none
 from qlog_assets.privacy.bounds import double_at_least
 from qlog_assets.privacy.guarantee import printed
 from qlog_assets.report.public_zone import release_path
+from qlog_assets.sources.readers import LogSource, refuse_unreadable
 from qlog_assets.storage.engine import Engine
 from qlog_assets.storage.warehouse import Warehouse
 
@@ -101,10 +104,20 @@ def ingest_files(
     brought: list[Path] = []
     landed = land(warehouse, paths, format, columns, brought)
     reading = closing(batches_ahead(warehouse, landed, format))
-    with discarding_unread(warehouse, brought, format), checking_beside(), reading as batches:
+    done: list[str] = []
+    sources: list[LogSource] = []
+    with (
+        discarding_unread(warehouse, brought, format),
+        telling_what_is_in(done),
+        checking_beside(),
+        reading as batches,
+    ):
         withdrawals = book.withdrawals()
+        # All of them before any is read: what is refused leaves nothing half done.
+        if len(landed) > 1:
+            for path in landed:
+                refuse_unreadable(batch_of(path, format).source)
         if withdrawals and again_because is None:
-            # All of them before any is read: what is refused leaves nothing half done.
             for path in landed:
                 refuse_withdrawn(book, batch_of(path, format), "say why with --again-because")
         for path, batch in zip(landed, batches, strict=True):
@@ -119,18 +132,35 @@ def ingest_files(
             partition = warehouse.current(LANDING_BATCH, batch.key)
             known.append(partition)
             facts = batch_counts(partition)
+            done.append(f"{path.name} ({count_rows(facts['read'])})")
             answer["read"] += facts["read"]
             answer["accepted"] += facts["accepted"]
             with Engine.open(warehouse) as engine:
-                answer["rejected"].update(count_reasons(engine, partition))
+                reasons = count_reasons(engine, partition)
                 warning = warn_of_rejected(warehouse, engine, partition, policy.admission.max_rejected_share)
-            answer["warnings"] += [each for each in (warning, warn_of_urls(batch, policy.has_urls)) if each]
+            answer["warnings"] += [warning] if warning else []
+            sources.append(batch.source)
+            answer["rejected"].update(reasons)
+            columns_read = partition.provenance.parameters.get("columns", {})
+            answer["notes"] += [f"{path.name}: {note}" for note in note_no_search(columns_read, facts["read"], reasons)]
             answer["months"].update({month: partition.rows(month) for month in months_of(partition)})
             answer["batches"].append(batch.key)
             answer["left_out"].update(left_out(partition))
             answer["notes"] += describe_late_rows(warehouse, book, partition, COMMANDS)
             answer["notes"] += describe_left_out(warehouse, partition, COMMANDS)
+    answer["warnings"] += warn_of_urls(sources, policy.has_urls)
     return answer | {key: dict(sorted(answer[key].items())) for key in ("rejected", "months", "left_out")}
+
+
+@contextmanager
+def telling_what_is_in(done: Sequence[str]) -> Iterator[None]:
+    """Where a block fails after it ingested files, say so with the reason: those files stay in."""
+    try:
+        yield
+    except QlogError as error:
+        if not done:
+            raise
+        raise RunFailedError(f"{error}; ingested before it: {', '.join(done)}: see qlog ingest list") from error
 
 
 def batches_ahead(warehouse: Warehouse, landed: Sequence[Path], format: str) -> Generator[Batch]:

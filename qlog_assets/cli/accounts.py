@@ -135,4 +135,5 @@ def forget_lines(facts: dict[str, Any]) -> None:
         console.print(f"{name}: {state}")
     for name in facts["unread"]:
         state = "deleted" if name in facts["landing_deleted"] else "still there (--landing deletes it)"
-        console.print(f"{name}: its ingest failed, so its months are unknown; last written before that month: {state}")
+        why = "its ingest failed or would be refused, so its months are unknown"
+        console.print(f"{name}: {why}; last written before that month: {state}")

@@ -167,7 +167,10 @@ def ingest_lines(facts: dict[str, Any]) -> None:
 
 
 def row_lines(facts: dict[str, Any]) -> None:
-    console.print(f"{facts['read']:,} rows read, {facts['accepted']:,} accepted; rejected: {counts(facts['rejected'])}")
+    from qlog_assets.pipeline.batches import count_rows
+
+    read = count_rows(facts["read"])
+    console.print(f"{read} read, {facts['accepted']:,} accepted; rejected: {counts(facts['rejected'])}")
     console.print("months: " + (", ".join(f"{month} ({rows:,})" for month, rows in facts["months"].items()) or "none"))
 
 
@@ -183,6 +186,8 @@ def check_lines(facts: dict[str, Any]) -> None:
         row_lines(file)
         for note in file["notes"]:
             console.print(f"note: {note}")
+    for warning in facts["warnings"]:
+        console.print(f"warning: {warning}")
     console.print("nothing was kept")
 
 

@@ -19,8 +19,10 @@ from qlog_assets.pipeline.batches import (
     left_out,
     months_of,
     name_of,
+    note_no_search,
     readable_batches,
     rejected_share,
+    state_of,
 )
 from qlog_assets.pipeline.decided_months import LAUNCHPAD, describe_effect, describe_late_rows, describe_left_out
 from qlog_assets.pipeline.withdrawal import Withdrawn, known_batch, withdraw_batch
@@ -36,20 +38,21 @@ DATA_VERSION_TAG = "dagster/data_version"
 
 def batch_metadata(warehouse: Warehouse, engine: Engine, book: Book, partition: Partition) -> dict[str, Any]:
     """A batch's page: its file, what became of its rows, its months, and what they do to months decided before."""
-    counts = batch_counts(partition)
+    counts, reasons = batch_counts(partition), count_reasons(engine, partition)
     facts: dict[str, Any] = {
         "file": name_of(warehouse, partition),
-        "state": "in use",
+        "state": state_of(partition),
         "rows read": counts["read"],
         "rows accepted": counts["accepted"],
         "rows rejected": counts["rejected"],
         "share rejected": f"{float(100 * rejected_share(partition)):.3g} %",
-        "rejected by reason": _table(("reason", "rows"), count_reasons(engine, partition)),
+        "rejected by reason": _table(("reason", "rows"), reasons),
         "months": _table(("month", "rows"), {month: partition.rows(month) for month in sorted(months_of(partition))}),
     }
     if rows := left_out(partition):
         facts["forgotten months left out"] = _table(("month", "rows"), rows)
-    notes = describe_late_rows(warehouse, book, partition, LAUNCHPAD)
+    notes = note_no_search(partition.provenance.parameters.get("columns", {}), counts["read"], reasons)
+    notes += describe_late_rows(warehouse, book, partition, LAUNCHPAD)
     notes += describe_left_out(warehouse, partition, LAUNCHPAD)
     return facts | ({"note": "\n".join(notes)} if notes else {})
 

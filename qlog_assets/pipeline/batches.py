@@ -27,7 +27,8 @@ from qlog_assets.pipeline.landing import (
 )
 from qlog_assets.pipeline.user_key import key_facts, refuse_other_users, with_user_key
 from qlog_assets.privacy.parameters import Parameters, Share
-from qlog_assets.sources.readers import MonthRange, read_batch
+from qlog_assets.sources.readers import LogSource, MonthRange, read_batch
+from qlog_assets.sources.readers_lines import NOT_A_SEARCH
 from qlog_assets.sources.readers_sql import NOTHING_AGAINST
 from qlog_assets.storage.digests import line_digest
 from qlog_assets.storage.engine import Engine
@@ -235,6 +236,11 @@ def batch_counts(partition: Partition) -> dict[str, int]:
     return {"read": partition.provenance.measured["read"], "accepted": accepted, "rejected": rejected}
 
 
+def count_rows(rows: int) -> str:
+    """A number of rows in words."""
+    return f"{rows:,} row" + ("" if rows == 1 else "s")
+
+
 def left_out(partition: Partition) -> dict[str, int]:
     """Good rows of a batch that were not kept, by month: those months were forgotten before it was read."""
     measured = partition.provenance.measured
@@ -245,6 +251,13 @@ def is_complete(partition: Partition) -> bool:
     """Whether a batch still holds every row that was kept: forgetting a month takes its rows out."""
     numbers = batch_counts(partition)
     return numbers["accepted"] + numbers["rejected"] + sum(left_out(partition).values()) == numbers["read"]
+
+
+def state_of(partition: Partition) -> str:
+    """What a batch that was not withdrawn gives to its months, in words."""
+    if not months_of(partition):
+        return "no rows to use"
+    return "in use" if is_complete(partition) else "in use, months forgotten"
 
 
 def rejected_share(partition: Partition) -> Fraction:
@@ -313,26 +326,41 @@ def warn_of_rejected(
     bad = {reason: rows for reason, rows in count_reasons(engine, partition).items() if reason not in NOTHING_AGAINST}
     reasons = sorted(bad.items(), key=lambda item: (-item[1], item[0]))
     counted = ", ".join(f"{reason} {count:,}" for reason, count in reasons[:REASONS_SHOWN])
+    used = "its other rows are used all the same" if months_of(partition) else "none of its rows is used"
+    read = count_rows(batch_counts(partition)["read"])
     return (
-        f"{name_of(warehouse, partition)}: {float(100 * share):.3g} % of its {batch_counts(partition)['read']:,} rows "
-        f"were rejected ({counted}), more than ingest.max_rejected_share = {float(max_rejected_share):g}: its other "
-        "rows are used all the same; if it is not the log it should be, withdraw it before a month of it is released "
+        f"{name_of(warehouse, partition)}: {float(100 * share):.3g} % of its {read} "
+        f"were rejected ({counted}), more than ingest.max_rejected_share = {float(max_rejected_share):g}: {used}; "
+        "if it is not the log it should be, withdraw it before a month of it is released "
         f"(qlog ingest withdraw {partition.provenance.month} --reason WHY, or the job withdraw_batch), and ingest a "
         "corrected file"
     )
 
 
-def warn_of_urls(batch: Batch, has_urls: bool) -> str | None:
-    """What the operator should know where a file's columns and the policy's `has_urls` do not fit. No row is read."""
-    name, has_column = batch.source.path.name, batch.source.column_map.has_urls
-    if has_urls and not has_column:
-        return (
-            f"{name} has no column of urls: where no file of the log has one, write has_urls = false into the policy, "
+def warn_of_urls(sources: Sequence[LogSource], has_urls: bool) -> list[str]:
+    """What the operator should know, once, where columns of files and the policy's `has_urls` do not fit. No row is
+    read."""
+    odd = [source.path.name for source in sources if source.column_map.has_urls != has_urls]
+    if not odd:
+        return []
+    named, their = (f"{odd[0]} has", "its") if len(odd) == 1 else (f"{odd[0]} and {len(odd) - 1} more have", "their")
+    if has_urls:
+        return [
+            f"{named} no column of urls: where no file of the log has one, write has_urls = false into the policy, "
             "or releases pay for tables of clicks that cannot hold a row"
-        )
-    if has_column and not has_urls:
-        return f"{name} has a column of urls, and the policy says has_urls = false: none of its clicks are released"
-    return None
+        ]
+    return [f"{named} a column of urls, and the policy says has_urls = false: none of {their} clicks are released"]
+
+
+def note_no_search(columns: Mapping[str, Any], read: int, reasons: Mapping[str, int]) -> list[str]:
+    """What the operator should know of an access log in which no line at all is a search. Nothing stops for it."""
+    if reasons.get(NOT_A_SEARCH, 0) < max(read, 1):
+        return []
+    under = f" under the path {columns['path']}" if columns.get("path") else ""
+    return [
+        f"no line is a good GET request with the url parameter {columns['query_parameter']!r}{under}: are "
+        "query_parameter and path of the column map right?"
+    ]
 
 
 def name_of(warehouse: Warehouse, partition: Partition) -> str:

@@ -31,16 +31,21 @@ OTHER_MAGIC = {
 """How files begin that are no lines of text, and what is said of them."""
 SHEET_MEMBERS = ("xl/", "content.xml")
 """What Excel's and LibreOffice's files hold, which are zip files."""
-LONGEST_MAGIC = max(map(len, OTHER_MAGIC))
+SHEET_SUFFIXES = frozenset({".xlsx", ".xlsm", ".xls", ".ods"})
+"""What a workbook is called, also one that is damaged."""
+HEAD_BYTES = 1 << 12
 
 
 def say_other_kind(path: Path) -> str | None:
     """What a file is that begins like one without lines of text, and what to do; None if it begins like no such."""
     with path.open("rb") as stream:
-        head = stream.read(LONGEST_MAGIC)
+        head = stream.read(HEAD_BYTES)
+    is_called_so = path.suffix.lower() in SHEET_SUFFIXES
     if head.startswith(ZIP_MAGIC):
-        return SPREADSHEET if _holds_sheets(path) else COMPRESSED.format("zip")
-    return next((said for start, said in OTHER_MAGIC.items() if head.startswith(start)), None)
+        return SPREADSHEET if is_called_so or _holds_sheets(path) else COMPRESSED.format("zip")
+    said = next((said for start, said in OTHER_MAGIC.items() if head.startswith(start)), None)
+    # Text is often called so, too: it is read as what it is.
+    return SPREADSHEET if said is None and is_called_so and b"\0" in head else said
 
 
 def _holds_sheets(path: Path) -> bool:

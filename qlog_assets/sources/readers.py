@@ -88,6 +88,21 @@ class LogSource:
             landing.close()
 
 
+def refuse_unreadable(source: LogSource) -> None:
+    """Raise where a look at a file's beginning tells that reading it would be refused: a damaged start, a header that
+    does not tell how the file is divided. What only its rows can tell is left to reading them."""
+    columns = source.column_map
+    if isinstance(columns, ColumnMap) and source.format == "table" and is_parquet(source.path):
+        ParquetLog(source.path, columns).close()
+        return
+    landing = LandingFile(source.path, getattr(columns, "encoding", "utf-8"))
+    try:
+        if next(landing.chunks(), None) is None:
+            raise _no_rows(landing.name)
+    finally:
+        landing.close()
+
+
 @dataclass(frozen=True)
 class MonthRange:
     """The months a data set takes in, first and last included."""
@@ -160,8 +175,8 @@ def read_batch(
             )
         if facts.accepted == 0 and isinstance(log, LandingFile):
             log.refuse_no_text()
-            if isinstance(columns, JsonMap):
-                _refuse_one_value(source.path, columns.encoding)
+        if isinstance(columns, JsonMap):
+            _refuse_one_value(source.path, columns.encoding, is_usable=facts.accepted > 0)
     finally:
         log.close()
     if facts.accepted + sum(facts.rejected.values()) != facts.read:
@@ -294,14 +309,20 @@ def _line_batches(chunks: Iterator[bytes], first_line: int, delimiter: str) -> I
         first_line += len(offsets) - 1
 
 
-def _refuse_one_value(path: Path, encoding: str) -> None:
-    """Raise if a file is one JSON value over many lines, as exports often are."""
+def _refuse_one_value(path: Path, encoding: str, *, is_usable: bool) -> None:
+    """Raise if a file is one JSON value over many lines, as exports often are.
+
+    Where rows of it can be used, as the last one of an array can that has no comma behind it, only a first line says so
+    that no record is and no one's record can be made to be: `[` alone, or one that a comma or a brace leaves open.
+    """
     landing = LandingFile(path, encoding)
     try:
         start = next(landing.chunks(), b"").lstrip()
     finally:
         landing.close()
-    if start.startswith(b"[") or start.partition(b"\n")[0].strip() == b"{":
+    first = start.partition(b"\n")[0].strip()
+    is_open = first == b"[" or (first.startswith(b"[") and first.endswith((b",", b"{")))
+    if is_open or (not is_usable and (first.startswith(b"[") or first == b"{")):
         raise QlogError(
             f"{path.name}: is one JSON value and not one object per line: write its records as lines, for example with "
             "jq -c '.[]' FILE"

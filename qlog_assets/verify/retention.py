@@ -15,13 +15,14 @@ from typing import Any
 from qlog_assets.door import door
 from qlog_assets.door.draws import discard_draw
 from qlog_assets.door.preconditions import lock_months
-from qlog_assets.errors import ParameterError
+from qlog_assets.errors import ParameterError, QlogError
 from qlog_assets.ledger import Book, Charge, Ledger
 from qlog_assets.months import Month
 from qlog_assets.pipeline.batches import batches, in_use, left_out, months_of
-from qlog_assets.pipeline.landing import batch_key, column_map_beside, landed_files, landing_checksum
+from qlog_assets.pipeline.landing import batch_key, batch_of, column_map_beside, landed_files, landing_checksum
 from qlog_assets.policy import Policy
 from qlog_assets.report.public_zone import find_damage, release_path
+from qlog_assets.sources.readers import refuse_unreadable
 from qlog_assets.storage.dagster_home import SETTINGS, open_existing
 from qlog_assets.storage.private_files import remove_whole
 from qlog_assets.storage.warehouse import Warehouse
@@ -172,8 +173,8 @@ def landing_files(
     for batch in batches(warehouse):
         checksum = batch.provenance.upstream["landing"]
         known.setdefault(checksum, set()).update(months_of(batch) | set(left_out(batch)))
-        # A file that was ingested again holds again what was forgotten before.
-        still_there[checksum] = months_of(batch) - set(months)
+        # A file that was ingested again holds again what was forgotten before, in whichever of its readings.
+        still_there.setdefault(checksum, set()).update(months_of(batch) - set(months))
     found = []
     for path, _ in landed_files(warehouse):
         checksum = landing_checksum(path)
@@ -185,30 +186,50 @@ def landing_files(
 
 
 def failed_files(warehouse: Warehouse, before: Month) -> list[LandingFile]:
-    """The landing files whose ingest failed and that were last written before a month.
+    """The landing files whose ingest failed, or would be refused at once, and that were last written before a month.
 
     Nobody knows which months are in them. But what was last written before a month has no row of it, or of a later one.
-    A file that was never asked for is none of them: somebody may still want to ingest it.
+    A readable file that was never asked for is none of them: somebody may still want to ingest it.
     """
     read = {batch.provenance.upstream["landing"] for batch in batches(warehouse)}
-    old = [
+    unread = [
         (path, format)
         for path, format in landed_files(warehouse)
         if Month.containing(datetime.fromtimestamp(path.stat().st_mtime, UTC)) < before
+        and landing_checksum(path) not in read
     ]
-    if not old or not (warehouse.dagster / SETTINGS).exists():
-        return []
+    failed = failed_ingests(warehouse) if unread else set()
+    return [
+        LandingFile(path, frozenset(), frozenset())
+        for path, format in unread
+        if batch_key(path, format) in failed or is_refused(path, format)
+    ]
+
+
+def failed_ingests(warehouse: Warehouse) -> set[str | None]:
+    """The batches of which a run of ingest failed."""
+    if not (warehouse.dagster / SETTINGS).exists():
+        return set()
     import dagster as dg
 
     ended_badly = [dg.DagsterRunStatus.FAILURE, dg.DagsterRunStatus.CANCELED]
     with open_existing(warehouse.dagster) as instance:
         runs = instance.get_runs(dg.RunsFilter(job_name="ingest", statuses=ended_badly))
-    failed = {run.tags.get("dagster/partition") for run in runs}
-    return [
-        LandingFile(path, frozenset(), frozenset())
-        for path, format in old
-        if landing_checksum(path) not in read and batch_key(path, format) in failed
-    ]
+    return {run.tags.get("dagster/partition") for run in runs}
+
+
+def is_refused(path: Path, format: str) -> bool:
+    """Whether a look at a landing file is enough to refuse it, as ingest does before any run starts. One without a
+    column map that can be read is not looked at: its rows may be good, and it waits for a map."""
+    try:
+        source = batch_of(path, format).source
+    except QlogError:
+        return False
+    try:
+        refuse_unreadable(source)
+    except QlogError:
+        return True
+    return False
 
 
 def as_month(text: str) -> Month | None:

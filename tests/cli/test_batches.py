@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import os
 import pty
 import shutil
@@ -48,9 +49,54 @@ def test_a_check_says_what_a_file_would_give_and_keeps_nothing(ingested: Path, l
     assert "4 rows read, 3 accepted; rejected: bad_time 1" in out and out.endswith("nothing was kept\n")
 
 
+def test_a_check_makes_no_warehouse_and_warns_once_of_what_ingesting_would_warn_of(home: Path, tmp_path: Path) -> None:
+    logs = [tmp_path / name for name in ("one.log", "two.log")]
+    for number, log in enumerate(logs):
+        log.write_text(f"2A9EABFB35F5B95{number}\t970916105432\t+md+finance\n", encoding="latin-1")
+    words = ("ingest", *logs, "--format", "excite", "--json")
+    home.rmdir()
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
+    answer = qlog(home, *words, "--check", environment={"TMPDIR": str(temporary)}).json
+    assert [file["accepted"] for file in answer["files"]] == [1, 1] and not home.exists()
+    (scratch,) = temporary.iterdir()
+    assert list(scratch.iterdir()) == [] and scratch.stat().st_mode & 0o077 == 0
+    (warning,) = answer["warnings"]
+    assert warning.startswith("one.log and 1 more have no column of urls: ")
+    said = qlog(home, *words[:-1], "--check").success
+    assert "1 row read, 1 accepted" in said and f"warning: {warning}\n" in said
+    assert qlog(home, *words).json["warnings"] == [warning]
+
+
 def test_a_check_needs_what_an_ingest_needs(home: Path, late: Path) -> None:
     refusal = qlog(make_home(home), "ingest", "--check", late, "--format", "table").refusal
     assert "needs a column map" in refusal
+
+
+def test_a_bad_file_among_several_is_refused_before_any_is_read_or_the_answer_names_what_is_in(
+    ingested: Path, late: Path, tmp_path: Path
+) -> None:
+    cut, packed = tmp_path / "cut.gz", tmp_path / "packed.txt"
+    cut.write_bytes(gzip.compress(os.urandom(1000))[:200])
+    packed.write_bytes(b"BZh91AY&SY\n")
+    before = everything(ingested)
+    assert qlog(ingested, "ingest", late, cut, "--format", "aol").refusal.startswith("cut.gz: is damaged or cut short")
+    batches = f"private{os.sep}landing_batch"
+    assert {name for name in everything(ingested) if name.startswith((batches, "landing"))} <= before.keys()
+    # Only its rows tell that this one is no log: by then the other one is in.
+    refusal = qlog(ingested, "ingest", late, packed, "--format", "aol").refusal
+    assert refusal.startswith("packed.txt: is compressed") and "; ingested before it: late.txt (4 rows)" in refusal
+    assert "late.txt" in qlog(ingested, "ingest", "list").success
+    # Nothing was ingested before it this time.
+    assert "ingested before" not in qlog(ingested, "ingest", late, packed, "--format", "aol").refusal
+
+
+def test_a_file_without_a_good_row_is_not_said_to_be_in_use(ingested: Path, tmp_path: Path) -> None:
+    (tmp_path / "poor.txt").write_text(AOL_HEADER + "x\ty\tno time\t\t\n", encoding="utf-8")
+    said = qlog(ingested, "ingest", tmp_path / "poor.txt", "--format", "aol").success
+    assert "1 row read, 0 accepted" in said and "none of its rows is used" in said and "other rows" not in said
+    states = {each["file"]: each["state"] for each in qlog(ingested, "ingest", "list", "--json").json["batches"]}
+    assert states.pop("poor.txt") == "no rows to use, too many rejected" and set(states.values()) == {"in use"}
 
 
 def test_a_log_called_like_a_command_is_read_by_its_path(home: Path, late: Path) -> None:

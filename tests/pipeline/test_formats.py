@@ -135,6 +135,22 @@ def test_five_formats_go_through_the_command_line(home: Path) -> None:
     assert not (home / "private" / "users.key").exists() and not list((home / "landing" / "access").glob("*"))
 
 
+def test_an_access_log_without_any_search_is_taken_in_with_a_note_on_its_map(hashed: Warehouse, tmp_path: Path) -> None:
+    columns, log = tmp_path / "wrong.toml", tmp_path / "site.log"
+    columns.write_text('user = "address_and_agent"\nquery_parameter = "term"\n', "utf-8")
+    words = (log, "--format", "access", "--columns", columns, "--json")
+    log.write_text("".join(LINE.format(n, 1, f"/search?q=tea+{n}") for n in range(5)), "utf-8")
+    (said,) = qlog(hashed.home, "ingest", "--check", *words).json["files"]
+    (note,) = [each for each in said["notes"] if "'term'" in each]
+    assert "no line is a good GET request with the url parameter" in note
+    answer = qlog(hashed.home, "ingest", *words).json
+    assert answer["rejected"] == {"not_a_search": 5} and f"site.log: {note}" in answer["notes"]
+    # One search is enough: whoever made it, the map is right.
+    log.write_text(LINE.format(1, 1, "/search?q=tea") + LINE.format(1, 1, "/search?term=tea"), "utf-8")
+    (said,) = qlog(hashed.home, "ingest", "--check", *words).json["files"]
+    assert not any("'term'" in each for each in said["notes"])
+
+
 @pytest.mark.slow
 def test_a_release_of_an_access_log_says_that_it_protects_addresses_with_agents(home: Path) -> None:
     make_home(home)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import os
 import shutil
@@ -29,6 +30,7 @@ from support.warehouses import build_chain
 
 from qlog_assets.ledger import Ledger
 from qlog_assets.months import Month
+from qlog_assets.pipeline.landing import column_map_beside
 from qlog_assets.storage.dagster_home import open_existing
 from qlog_assets.verify.audit import audit_warehouse
 from qlog_assets.verify.retention import forget_before
@@ -165,14 +167,25 @@ def test_a_file_whose_ingest_failed_goes_with_the_landing_files_that_are_as_old(
         (zone / name).write_bytes(b"BZh91AY&SY" + name.encode())
     for name in ("failed.txt", "fresh.txt"):
         assert "compressed" in qlog(ingested, "ingest", zone / name, "--format", "aol").refusal
-    for name in ("failed.txt", "waiting.txt"):
-        os.utime(zone / name, (1_143_000_000, 1_143_000_000))  # 22 March 2006
-    before = landed(ingested)
+    # Refused before a run of it starts: Dagster does not remember it either.
+    tables = zone.with_name("table")
+    tables.mkdir()
+    whole = gzip.compress(b"who,what,when\n" + os.urandom(400).hex().encode() + b",tea,2006-03-01\n")
+    for name, content in (("cut.csv.gz", whole[:100]), ("whole.csv.gz", whole), ("mapless.csv.gz", whole[:99])):
+        (tables / name).write_bytes(content)
+        if name != "mapless.csv.gz":
+            column_map_beside(tables / name).write_text('user = "who"\nquery = "what"\ntime = "when"\n', "utf-8")
+    for path in (zone / "failed.txt", zone / "waiting.txt", *tables.iterdir()):
+        os.utime(path, (1_143_000_000, 1_143_000_000))  # 22 March 2006
+    before, others = landed(ingested), {path.name for path in tables.iterdir()}
     said = qlog(ingested, "forget", "--before", "2006-04").success
     assert "failed.txt: its ingest failed" in said and "--landing deletes it" in said and landed(ingested) == before
     answer = qlog(ingested, "forget", "--before", "2006-04", "--landing", "--json").json
-    assert (answer["unread"], answer["landing_deleted"]) == (["failed.txt"], ["failed.txt"])
+    gone = ["cut.csv.gz", "failed.txt"]
+    assert (answer["unread"], answer["landing_deleted"]) == (gone, gone)
     assert set(before) - set(landed(ingested)) == {"failed.txt"}, "one is newer, one was never tried"
+    left = others - {path.name for path in tables.iterdir()}
+    assert left == {"cut.csv.gz", "cut.csv.gz.columns.toml"}, "one was never tried, one waits for its column map"
 
 
 def test_a_month_that_only_withdrawn_files_hold_can_be_forgotten_although_nothing_was_released(ingested: Path) -> None:
@@ -197,6 +210,28 @@ def test_a_file_of_one_month_goes_although_another_file_of_that_month_stays(tmp_
     answer = forget(home, landing=True)
     assert (answer["landing"], answer["landing_deleted"]) == (["both.txt", "march.txt"], ["march.txt"])
     assert audit_warehouse(warehouse_at(home)).ok
+
+
+@pytest.mark.slow
+def test_a_file_that_was_read_in_two_ways_stays_as_long_as_one_of_them_holds_rows(tmp_path: Path) -> None:
+    home = make_home(tmp_path / "warehouse")
+    log, columns = tmp_path / "march.txt", tmp_path / "columns.toml"
+    _, *rows = small_log().splitlines(keepends=True)
+    log.write_text(AOL_HEADER + "".join(row for row in rows if "\t2006-03" in row), "utf-8")
+    columns.write_text('user = "AnonID"\nquery = "Query"\ntime = "QueryTime"\ntime_format = "%d.%m.%Y"\n', "utf-8")
+    assert qlog(home, "ingest", log, "--format", "aol").code == 0
+    build_chain(home)
+    release(home)
+    assert forget(home)["months"] == [MARCH]
+    assert qlog(home, "ingest", log, "--format", "aol", "--yes", "--json").json["accepted"] > 0
+    # The same file once more, by mistake: none of its rows can be read so.
+    assert qlog(home, "ingest", log, "--format", "table", "--columns", columns, "--json").json["accepted"] == 0
+    # And the month is kept, because its release is to be mended.
+    (manifest,) = (home / "released").rglob("manifest.json")
+    manifest.write_text("{}", "utf-8")
+    answer = forget(home, landing=True)
+    assert list(answer["kept"]) == [MARCH] and answer["landing_deleted"] == []
+    assert landed(home) == ["march.txt"]
 
 
 @pytest.mark.parametrize(
