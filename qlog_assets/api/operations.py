@@ -33,7 +33,7 @@ from qlog_assets.pipeline.batches import (
     warn_of_urls,
 )
 from qlog_assets.pipeline.decided_months import COMMANDS, describe_late_rows, describe_left_out
-from qlog_assets.pipeline.landing import Batch, batch_of, land
+from qlog_assets.pipeline.landing import Batch, batch_of, land, source_of
 from qlog_assets.pipeline.withdrawal import refuse_withdrawn
 from qlog_assets.policy import Policy, qualify_names, read_none
 from qlog_assets.privacy.bounds import double_at_least
@@ -116,7 +116,7 @@ def ingest_files(
         # All of them before any is read: what is refused leaves nothing half done.
         if len(landed) > 1:
             for path in landed:
-                refuse_unreadable(batch_of(path, format).source)
+                refuse_unreadable(source_of(path, format))
         if withdrawals and again_because is None:
             for path in landed:
                 refuse_withdrawn(book, batch_of(path, format), "say why with --again-because")

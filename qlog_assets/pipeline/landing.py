@@ -154,8 +154,12 @@ def is_named_for(key: str, path: Path, format: str) -> bool:
 def batch_of(path: Path, format: str) -> Batch:
     """The batch that a landing file is: named for the file, told apart by its content."""
     checksum = landing_checksum(path)
-    columns = MAPS[format].load(column_map_beside(path)) if format in MAPS else None
-    return Batch(batch_key(path, format), LogSource(path, format, columns), checksum)
+    return Batch(batch_key(path, format), source_of(path, format), checksum)
+
+
+def source_of(path: Path, format: str) -> LogSource:
+    """A landing file with the column map that lies beside it. The file itself is not read for it."""
+    return LogSource(path, format, MAPS[format].load(column_map_beside(path)) if format in MAPS else None)
 
 
 def batch_key(path: Path, format: str) -> str:

@@ -19,7 +19,7 @@ from qlog_assets.errors import ParameterError, QlogError
 from qlog_assets.ledger import Book, Charge, Ledger
 from qlog_assets.months import Month
 from qlog_assets.pipeline.batches import batches, in_use, left_out, months_of
-from qlog_assets.pipeline.landing import batch_key, batch_of, column_map_beside, landed_files, landing_checksum
+from qlog_assets.pipeline.landing import batch_key, column_map_beside, landed_files, landing_checksum, source_of
 from qlog_assets.policy import Policy
 from qlog_assets.report.public_zone import find_damage, release_path
 from qlog_assets.sources.readers import refuse_unreadable
@@ -222,7 +222,7 @@ def is_refused(path: Path, format: str) -> bool:
     """Whether a look at a landing file is enough to refuse it, as ingest does before any run starts. One without a
     column map that can be read is not looked at: its rows may be good, and it waits for a map."""
     try:
-        source = batch_of(path, format).source
+        source = source_of(path, format)
     except QlogError:
         return False
     try:
