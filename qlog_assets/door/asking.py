@@ -33,6 +33,7 @@ from qlog_assets.pipeline.public_material import (
     load_public_list,
 )
 from qlog_assets.pipeline.raw_log import describe_raw_log, parts_of_month
+from qlog_assets.pipeline.user_key import one_user_of, refuse_other_users
 from qlog_assets.policy import Policy
 from qlog_assets.privacy.guarantee import Guarantee, PrivacyLoss
 from qlog_assets.sources.pools import PublicList
@@ -157,7 +158,8 @@ class Question:
             raise QlogError(f"{self.month} is outside the policy's months: change first or last in the policy")
         refuse_beyond_limits(self.policy, self.mechanism, guarantee)
         if self.reads_log:
-            parts_of_month(self.warehouse, self.month, book)  # which says so where there are none
+            for part in parts_of_month(self.warehouse, self.month, book):  # which says so where there are none
+                refuse_other_users(part.provenance.month, one_user_of(part), self.policy.unit.one_user)
         sizes = {name: found.rows for name, found in self.lists.items()}
         variant, parameters = self.policy.variant(self.mechanism), self.policy.parameters(self.mechanism)
         self.mechanism.refuse_unusable(variant, parameters, sizes)

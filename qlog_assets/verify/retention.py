@@ -16,7 +16,8 @@ from qlog_assets.door import door
 from qlog_assets.door.draws import discard_draw
 from qlog_assets.door.preconditions import lock_months
 from qlog_assets.errors import ParameterError, QlogError
-from qlog_assets.ledger import Book, Charge, Ledger
+from qlog_assets.ledger import Book, Charge, Ledger, Skip
+from qlog_assets.mechanisms.register import releasable
 from qlog_assets.months import Month
 from qlog_assets.pipeline.batches import batches, in_use, left_out, months_of
 from qlog_assets.pipeline.landing import batch_key, column_map_beside, landed_files, landing_checksum, source_of
@@ -50,14 +51,17 @@ def forget_before(
 ) -> dict[str, Any]:
     """Delete the private partitions and draws of published months before a month; say which landing files hold them.
 
-    A month with nothing published, or with a release that is not finished, keeps its data and is named with the reason.
+    A month with nothing published, unless every mechanism skipped it, or with a release that is not finished, keeps its
+    data and is named with the reason.
     """
     older = sorted(month for month in held_months(warehouse, ledger, policy) if month < before)
     with lock_months(warehouse, older, undone="nothing was forgotten"):
         charges = ledger.charges(policy.dataset)
         unused = withdrawn_months(warehouse, ledger, policy)
         released = {Month(charge.month) for charge in charges if charge.counted}
-        kept = {str(month): reason for month in older if (reason := reason_to_keep(warehouse, charges, month, unused))}
+        skips = ledger.skips(policy.dataset)
+        reasons = {str(month): reason_to_keep(warehouse, charges, skips, month, unused) for month in older}
+        kept = {month: reason for month, reason in reasons.items() if reason is not None}
         months = [month for month in older if month not in kept]
         files = landing_files(warehouse, ledger, policy, before, months)
         deleted = [file for file in files if not file.held] if delete_landing else []
@@ -125,11 +129,19 @@ def forget_study_runs(warehouse: Warehouse, months: list[Month]) -> None:
                     instance.delete_run(run.run_id)
 
 
-def reason_to_keep(warehouse: Warehouse, charges: list[Charge], month: Month, unused: set[Month]) -> str | None:
-    """Why a month's data may not go yet: something of it is still to be made, and of unused months nothing is."""
+def reason_to_keep(
+    warehouse: Warehouse, charges: list[Charge], skips: list[Skip], month: Month, unused: set[Month]
+) -> str | None:
+    """Why a month's data may not go yet: something of it is still to be made. Of unused months nothing is, nor of those
+    that every mechanism skipped: that is a decision as a release is one, and their rows stay away when they come again.
+    """
     own = [charge for charge in charges if charge.month == month and charge.state != "abandoned"]
     if not own and month not in unused:
-        return "nothing of it was released"
+        skipping = {skip.mechanism for skip in skips if skip.month == month}
+        waiting = [each.name for each in releasable() if each.name not in skipping]
+        if waiting:
+            but = f", and it is skipped by {', '.join(sorted(skipping))} but not by {', '.join(waiting)}"
+            return f"nothing of it was released{but if skipping else ''}"
     for charge in own:
         if charge.state in ("reserved", "drawn"):
             return f"{charge.release_id} is {charge.state} and not published"

@@ -9,6 +9,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 from support.cli import qlog
+from support.door import door_at
 from support.instances import (
     AOL_HEADER,
     MONTHS,
@@ -228,7 +229,7 @@ def test_set_budget_changes_the_account_and_never_below_what_is_spent(released: 
 
 def test_a_reservation_that_nothing_was_drawn_for_can_be_given_back(ingested: Path) -> None:
     """What a run leaves behind that was killed before it drew."""
-    assert qlog(ingested, "ledger").success
+    door_at(ingested).open_account()
     ledger = Ledger.open(ingested / "ledger.db")
     charge, _ = ledger.reserve(
         dataset="small",

@@ -44,7 +44,7 @@ def test_the_next_command_removes_what_a_killed_process_left(home: Path) -> None
 
 
 def test_loose_modes_are_closed_and_told_in_one_line_and_public_ones_stay(home: Path) -> None:
-    assert qlog(home, "ledger").code == 0
+    assert qlog(home, "ledger", "set-budget", "--epsilon", "9", "--delta", "0.1", "--reason", "an account").success
     (home / "private" / "draws" / "stored").write_text("noise", encoding="utf-8")
     (home / "released" / "table.csv").write_text("public", encoding="utf-8")
     for name in ("landing", "private", "private/draws", "private/draws/stored", "dagster", "ledger.db"):

@@ -28,8 +28,9 @@ from support.instances import AOL_HEADER, make_home, small_log
 from support.tampering import edit_json
 from support.warehouses import build_chain
 
-from qlog_assets.ledger import Ledger
+from qlog_assets.ledger import Book, Ledger
 from qlog_assets.months import Month
+from qlog_assets.pipeline.decided_months import forgotten_months
 from qlog_assets.pipeline.landing import column_map_beside
 from qlog_assets.storage.dagster_home import open_existing
 from qlog_assets.verify.audit import audit_warehouse
@@ -196,6 +197,20 @@ def test_a_month_that_only_withdrawn_files_hold_can_be_forgotten_although_nothin
     answer = qlog(ingested, *words).json
     assert (answer["months"], answer["landing_deleted"]) == ([MARCH, APRIL], [name])
     assert private_rows(ingested) == {} and audit_warehouse(warehouse_at(ingested)).ok
+
+
+def test_a_month_that_every_mechanism_skipped_can_be_forgotten_and_its_rows_stay_away(ingested: Path) -> None:
+    (name,) = landed(ingested)
+    skip = ("skip", "--month", APRIL, "--reason", "half of it is missing")
+    assert qlog(ingested, skip[0], "safelog", *skip[1:]).success
+    assert forget(ingested)["kept"][APRIL].startswith(f"{NEVER}, and it is skipped by safelog but not by ")
+    assert qlog(ingested, *skip, "--month", MARCH).success
+    answer = forget(ingested, landing=True)
+    assert (answer["months"], answer["kept"], answer["landing_deleted"]) == ([MARCH, APRIL], {}, [name])
+    assert private_rows(ingested) == {} and audit_warehouse(warehouse_at(ingested)).ok
+    door = door_at(ingested)
+    away = forgotten_months(door.warehouse, Book(door.ledger, door.policy.dataset))
+    assert set(away) == {MARCH, APRIL}, "a file that comes again does not bring back what was decided and forgotten"
 
 
 def test_a_file_of_one_month_goes_although_another_file_of_that_month_stays(tmp_path: Path) -> None:
