@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from qlog_assets.door.choices import INTERFACES, charged_amount, offering_choices, opening_choices
+from qlog_assets.door.expectations import known_list_rows
 from qlog_assets.door.ledgers import opening_budget
 from qlog_assets.door.preconditions import (
     refuse_lost_account,
@@ -142,6 +143,11 @@ class Question:
     def reads_log(self) -> bool:
         return any(CLEANED_LOG.name in stage.reads for stage in self.mechanism.stages)
 
+    @property
+    def named_lists(self) -> list[str]:
+        """The public lists that the policy names and a release would be made with."""
+        return [name for name in self.mechanism.public_inputs if name == "pool" or self.policy.url_list is not None]
+
     @cached_property
     def lists(self) -> dict[str, PublicList]:
         """The public lists that it would be made with."""
@@ -160,7 +166,9 @@ class Question:
         if self.reads_log:
             for part in parts_of_month(self.warehouse, self.month, book):  # which says so where there are none
                 refuse_other_users(part.provenance.month, one_user_of(part), self.policy.unit.one_user)
-        sizes = {name: found.rows for name, found in self.lists.items()}
+        # The pool that ships with qlog is read by the run, beside the imports that it waits for: its size is known.
+        known = known_list_rows(self.policy)
+        sizes = {name: known[name] if name in known else self.lists[name].rows for name in self.named_lists}
         variant, parameters = self.policy.variant(self.mechanism), self.policy.parameters(self.mechanism)
         self.mechanism.refuse_unusable(variant, parameters, sizes)
 
