@@ -32,6 +32,7 @@ from qlog_assets.pipeline.public_material import (
     PUBLIC_LISTS,
     describe_public_list,
     load_public_list,
+    refuse_unfit_files,
 )
 from qlog_assets.pipeline.raw_log import describe_raw_log, parts_of_month
 from qlog_assets.pipeline.user_key import one_user_of, refuse_other_users
@@ -163,6 +164,7 @@ class Question:
         if self.month < first or (last is not None and self.month > last):
             raise QlogError(f"{self.month} is outside the policy's months: change first or last in the policy")
         refuse_beyond_limits(self.policy, self.mechanism, guarantee)
+        refuse_unfit_files(self.warehouse, self.policy.lists, self.mechanism.public_inputs)
         if self.reads_log:
             for part in parts_of_month(self.warehouse, self.month, book):  # which says so where there are none
                 refuse_other_users(part.provenance.month, one_user_of(part), self.policy.unit.one_user)
