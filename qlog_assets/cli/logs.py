@@ -104,10 +104,13 @@ def ingest(
         show(facts, as_json, check_lines)
         return
 
-    from qlog_assets.api.operations import ingest_files
+    from qlog_assets.checks.beside import checking_beside
 
     def reading(bring_back: bool) -> dict[str, Any]:
-        with progress_bar(as_json) as (tell, bar):
+        # First of all: what checks takes as long to get ready as everything else.
+        with checking_beside(), progress_bar(as_json) as (tell, bar):
+            from qlog_assets.api.operations import ingest_files
+
             return ingest_files(
                 warehouse,
                 policy,
