@@ -184,6 +184,7 @@ def test_release_of_several_months_answers_for_each_and_later_ones_cost_nothing_
     assert qlog(ingested, "ledger", "--json").json["spent"]["epsilon"] == 2 * POLICY_EPSILON
 
 
+@pytest.mark.slow
 def test_months_that_do_not_fit_together_are_refused_before_any_is_charged(ingested: Path) -> None:
     qlog(ingested, "ledger", "set-budget", "--epsilon", "30", "--delta", "0.1", "--reason", "a test").success  # noqa: B018
     both = ("--month", MARCH, "--month", APRIL)
@@ -194,6 +195,7 @@ def test_months_that_do_not_fit_together_are_refused_before_any_is_charged(inges
     assert qlog(ingested, "ledger", "--json").json["charges"] == []
 
 
+@pytest.mark.slow
 def test_a_log_without_urls_is_capped_without_clicks_and_audits_deeply(ingested: Path) -> None:
     edit_policy(ingested, top="has_urls = false")
     assert "clicks" not in qlog(ingested, "release", "safelog", "--month", MARCH, "--json").json["rows"]

@@ -66,6 +66,7 @@ def test_other_parameters_are_refused(released: Path) -> None:
     assert asked(released, again="a reason", threshold="12") is None
 
 
+@pytest.mark.slow
 def test_late_files_are_refused_and_files_of_other_months_are_not(released: Path, tmp_path: Path) -> None:
     (charge,) = charges(released)
     other, late = tmp_path / "april.txt", tmp_path / "late.txt"
@@ -84,6 +85,7 @@ def test_another_pool_is_refused(released: Path) -> None:
         asked(released)
 
 
+@pytest.mark.slow
 def test_a_forgotten_month_is_served_as_long_as_nothing_else_is_asked(released: Path) -> None:
     (charge,) = charges(released)
     assert MARCH in qlog(released, "forget", "--before", "2006-04", "--json").json["months"]

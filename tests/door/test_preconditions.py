@@ -44,6 +44,7 @@ def test_a_deleted_ledger_shuts_the_door_and_no_new_budget_is_shown(released: Pa
     assert "does not know it" in qlog(released, "ledger").refusal
 
 
+@pytest.mark.slow
 def test_another_warehouses_ledger_shuts_the_door(released: Path, another: Callable[[str], Path]) -> None:
     elsewhere = another("chained")
     release(elsewhere)

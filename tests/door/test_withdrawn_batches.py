@@ -16,6 +16,7 @@ from qlog_assets.pipeline.withdrawal import withdraw_batch
 from qlog_assets.verify.audit import audit_warehouse
 
 pytest_plugins = ("support.warehouse_fixtures",)
+pytestmark = pytest.mark.slow
 
 
 def test_tables_that_were_made_before_a_file_was_withdrawn_are_not_drawn_from(

@@ -117,6 +117,7 @@ def test_a_pool_that_would_drown_the_release_in_fakes_is_refused_by_its_size_alo
         asked.refuse_unusable("sound", chosen, {"pool": 10**8})
 
 
+@pytest.mark.slow
 def test_the_manifest_prints_what_modern_read_and_audits_green(ingested: Path) -> None:
     edit_policy(ingested, zealous='epsilon = 20\ndelta = "0.01"')
     answer = qlog(ingested, "release", "zealous", "--month", MARCH, "--json").json

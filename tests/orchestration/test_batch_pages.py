@@ -15,6 +15,7 @@ from qlog_assets.pipeline.landing import batch_key
 from qlog_assets.settings import Settings
 from qlog_assets.storage.warehouse import Warehouse
 
+pytestmark = pytest.mark.slow
 MARCH = MONTHS[0]
 Run = Callable[..., dg.ExecuteInProcessResult]
 

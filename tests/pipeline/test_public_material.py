@@ -76,6 +76,7 @@ def release_id_of(home: Path) -> str:
     return str(qlog(home, "ledger", "--json").json["charges"][0]["release_id"])
 
 
+@pytest.mark.slow
 def test_a_release_of_an_earlier_month_can_be_the_pool_of_a_later_one_and_is_named_in_its_manifest(
     released: Path,
 ) -> None:

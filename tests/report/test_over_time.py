@@ -59,6 +59,7 @@ def test_a_budget_for_ever_says_what_it_always_said(ingested: Path) -> None:
     assert "refuses a release that would pass the budget." in text
 
 
+@pytest.mark.slow
 def test_a_changed_unit_is_named_with_the_old_one_and_the_month_it_changed(ingested: Path) -> None:
     build_chain(ingested)
     release(ingested)
@@ -84,6 +85,7 @@ def page_of(home: Path, release_id: str) -> str:
     return unescape((home / "released" / "safelog" / MARCH / release_id / "datasheet.html").read_text(encoding="utf-8"))
 
 
+@pytest.mark.slow
 def test_an_account_shows_its_windows_and_the_next_month_that_fits(tmp_path: Path) -> None:
     home = make_home(tmp_path / "warehouse", POLICY.replace("epsilon = 100", "epsilon = 30") + WINDOW)
     log = tmp_path / "log.txt"

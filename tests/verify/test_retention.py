@@ -112,6 +112,7 @@ def test_the_public_release_is_still_served_and_still_watched(released: Path) ->
     assert not audit_warehouse(warehouse_at(released)).ok
 
 
+@pytest.mark.slow
 def test_the_same_file_ingested_again_serves_the_published_release_and_charges_nothing(
     released: Path, tmp_path: Path
 ) -> None:
