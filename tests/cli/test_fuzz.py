@@ -133,8 +133,8 @@ def outside(folder: Path) -> dict[str, str]:
 
 def assert_ended(answer: Answer) -> None:
     assert answer.code in (DONE, *REFUSALS), answer
-    assert answer.err.count("\n") <= 1 and "Traceback" not in answer.err + answer.out, answer.err
-    assert answer.code != 2 or answer.err.startswith("qlog: "), answer
+    assert len(answer.complaints) <= 1 and "Traceback" not in answer.err + answer.out, answer.err
+    assert answer.code != 2 or answer.complaints[0].startswith("qlog: "), answer
 
 
 @pytest.mark.parametrize("group", range(GROUPS))

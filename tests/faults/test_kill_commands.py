@@ -168,7 +168,8 @@ def test_a_signal_in_the_middle_of_a_step_is_one_line_and_leaves_nothing_half_wr
     os.kill(command.process.pid, number)
     answer = command.end()
     assert (answer.code, answer.out) == (code, ""), answer.err
-    assert answer.err.startswith(f"qlog: stopped by {number.name}: ") and answer.err.count("\n") == 1
+    (line,) = answer.complaints
+    assert line.startswith(f"qlog: stopped by {number.name}: ")
     assert leftovers(ingested) == []
     assert public_files(ingested) == {}
     with open_existing(ingested / "dagster") as instance:

@@ -57,6 +57,8 @@ PRELOADED = (
     "qlog_assets.synthetic",
 )
 """Everything but the definitions, which read the policy of the warehouse that a command is about."""
+COST = " costs ε = "
+"""In the line by which a release says what it costs before it charges."""
 LONGEST_SECONDS = 300
 
 
@@ -81,10 +83,16 @@ class Answer:
 
     @property
     def refusal(self) -> str:
-        """The one line of a command that refused."""
+        """The one line of a command that refused, after what a release said of its cost if it failed later."""
         assert (self.code, self.out) == (2, ""), (self.code, self.out, self.err)
-        assert self.err.count("\n") == 1 and self.err.startswith("qlog: "), self.err
-        return self.err.removeprefix("qlog: ").strip()
+        (line,) = self.complaints
+        assert line.startswith("qlog: "), self.err
+        return line.removeprefix("qlog: ").strip()
+
+    @property
+    def complaints(self) -> list[str]:
+        """The lines on standard error, but for what a release says of its cost before it charges."""
+        return [line for line in self.err.splitlines() if COST not in line]
 
 
 @cache
