@@ -232,6 +232,11 @@ class Policy(Parameters):
         """The variant of a mechanism that a release under this policy uses."""
         return mechanism.chosen_variant(self.section(mechanism.name))
 
+    def stage_parameters(self, mechanism: Mechanism) -> Parameters:
+        """What a mechanism's stages are shaped by: its section as it is written, as it always was; where the log has no
+        urls, the parameters of the release, which leave clicks out."""
+        return self.section(mechanism.name) if self.has_urls else self.parameters(mechanism)
+
     def switched_off(self, mechanism: Mechanism) -> tuple[str, ...]:
         """The parts of a release that the policy switches off because they could not hold a row, and why."""
         return tuple(mechanism.switched_off(self.section(mechanism.name), self.lists))

@@ -200,7 +200,7 @@ class Question:
     def _planned_shape(self, book: Book) -> str:
         """The shape that the limited stage would have, made from what is ingested now."""
         shapes = {name: describe_public_list(name, found).shape for name, found in self.lists.items()}
-        chosen = self.policy.parameters(self.mechanism)
+        chosen = self.policy.stage_parameters(self.mechanism)
         if self.reads_log:
             parts = parts_of_month(self.warehouse, self.month, book)
             shapes["raw_log"] = describe_raw_log(self.month, parts).shape

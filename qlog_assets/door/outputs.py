@@ -66,8 +66,8 @@ def refuse_changed_inputs(
 ) -> None:
     """Refuse while what the draw was made from lies there changed; what retention deleted cannot be looked at.
 
-    What is still as the ledger says it was written was inspected when it was drawn from, and needs no second look. A
-    draw that nobody has seen is not published once a file that it was made from was withdrawn.
+    Of a release that is public, what is still as the ledger says it was written needs no second look. A draw that
+    nobody has seen is not published once a file that it was made from was withdrawn.
     """
     limited = mechanism.limited_stage.name
     shape = draw.release.inputs[limited]
@@ -84,7 +84,7 @@ def refuse_changed_inputs(
             f"which {withdrawals[0].words}: withdraw the release, and draw again for a reason, at a new charge"
         )
     # What an earlier version drew from was checked by that version when it was drawn; this one counts other columns.
-    if is_of_this_version(partition) and not book.knows(partition):
+    if is_of_this_version(partition) and not (is_public and book.knows(partition)):
         with open_engine() as engine:
             refuse_broken_limits(engine, mechanism, month, partition)
 

@@ -41,7 +41,7 @@ def stage_assets(
         started, chosen = time.monotonic(), policy.chosen()
         if is_refused(context, warehouse, policy, mechanism):
             return
-        parameters = None if mechanism is None else chosen.parameters(mechanism)
+        parameters = None if mechanism is None else chosen.stage_parameters(mechanism)
         with warehouse.engine() as engine:
             work = Work(
                 warehouse.open(),

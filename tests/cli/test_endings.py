@@ -109,7 +109,7 @@ def test_a_file_name_with_brackets_is_printed_as_it_is(home: Path) -> None:
 
 @pytest.mark.faults
 def test_a_refused_file_does_not_stay_in_the_landing_zone(home: Path) -> None:
-    """What was there before stays, and so does a file of the same command that was ingested."""
+    """What was there before stays. All files of a command are looked at before one is read."""
     for name, text in (("good.txt", AOL_HEADER + ROW), ("empty.txt", ""), ("later.txt", AOL_HEADER + ROW * 2)):
         (home / name).write_text(text, encoding="utf-8")
     by_hand = home / "landing" / "aol" / "by-hand.txt"
@@ -118,7 +118,7 @@ def test_a_refused_file_does_not_stay_in_the_landing_zone(home: Path) -> None:
     by_hand.write_text("", encoding="utf-8")
     names = [home / name for name in ("good.txt", "empty.txt", "later.txt")]
     assert "empty.txt: has no rows" in qlog(home, "ingest", *names, "--format", "aol").refusal
-    assert sorted(path.name for path in by_hand.parent.iterdir()) == ["by-hand.txt", "good.txt"]
+    assert sorted(path.name for path in by_hand.parent.iterdir()) == ["by-hand.txt"]
     assert "by-hand.txt: has no rows" in qlog(home, "ingest", by_hand, "--format", "aol").refusal
     assert by_hand.exists()
 

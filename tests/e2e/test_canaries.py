@@ -141,6 +141,8 @@ def test_no_canary_is_seen_in_what_goes_wrong(tmp_path: Path, seed: int) -> None
     fail("release", "safelog", "--month", MONTH)
     (home / "policy.toml").write_text(good, encoding="utf-8")
     # Files that were cut or replaced after they were written.
+    answers.append(qlog(home, "simulate", "safelog", "--month", MONTH))
+    assert answers[-1].code == 0, answers[-1]
     (cleaned,) = (home / "private" / "cleaned_log" / MONTH).glob("*/log.parquet")
     cut = cleaned.read_bytes()[: cleaned.stat().st_size // 2]
     (raw,) = (home / "private" / "raw_log" / MONTH).glob("*/*.parquet")
