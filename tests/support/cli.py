@@ -92,7 +92,7 @@ class Answer:
     @property
     def complaints(self) -> list[str]:
         """The lines on standard error, but for what a release says of its cost before it charges."""
-        return [line for line in self.err.splitlines() if COST not in line]
+        return [line for line in self.err.splitlines() if line.startswith("qlog: ") or COST not in line]
 
 
 @cache
