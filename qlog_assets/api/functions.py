@@ -11,7 +11,8 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from qlog_assets.api.operations import explain_guarantee, ingest_files, release_months, simulate_month
+from qlog_assets.api.operations import ingest_files, release_months, simulate_month
+from qlog_assets.api.planning import explain_guarantee
 from qlog_assets.api.runs import ignore
 from qlog_assets.errors import QlogError
 from qlog_assets.months import Month

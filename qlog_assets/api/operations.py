@@ -35,7 +35,7 @@ from qlog_assets.pipeline.batches import (
 from qlog_assets.pipeline.decided_months import COMMANDS, describe_late_rows, describe_left_out
 from qlog_assets.pipeline.landing import Batch, batch_of, land, source_of
 from qlog_assets.pipeline.withdrawal import refuse_withdrawn
-from qlog_assets.policy import Policy, qualify_names, read_none
+from qlog_assets.policy import Policy, qualify_names
 from qlog_assets.privacy.bounds import double_at_least
 from qlog_assets.privacy.guarantee import printed
 from qlog_assets.report.public_zone import release_path
@@ -361,37 +361,6 @@ def run_study_job(
 def policy_config(settings: Mapping[str, str], mechanism: str | None) -> dict[str, Any]:
     """What a run says to the policy resource."""
     return {"policy": {"config": {"settings": qualify_names(settings, mechanism)}}}
-
-
-def explain_guarantee(mechanism: str, variant: str | None, settings: Mapping[str, str]) -> dict[str, Any]:
-    """What a mechanism promises, from the policy's parameters where it has some and from its defaults otherwise."""
-    from qlog_assets.door.expectations import known_list_rows
-    from qlog_assets.mechanisms import register
-    from qlog_assets.settings import Settings
-
-    asked = register.mechanism(mechanism)
-    policy = Policy.load(Settings.from_environment().policy_file)
-    if asked.is_simulated:
-        policy = policy.with_settings(qualify_names(settings, mechanism))
-        chosen = policy.section(mechanism)
-    else:
-        # Known by its formula alone: the policy has no section for it.
-        changes = {key.removeprefix(f"{mechanism}."): read_none(text) for key, text in settings.items()}
-        unknown = set(changes) - set(asked.policy_section.model_fields)
-        if unknown:
-            raise QlogError(f"{sorted(unknown)[0]}: unknown key of {mechanism}")
-        chosen = asked.policy_section().with_changes(**changes)
-    variant = variant or asked.chosen_variant(chosen)
-    known: dict[str, int] = {}
-    off: tuple[str, ...] = ()
-    # What the policy's lists and its word on urls decide is decided for a release; a paper has its parameters as set.
-    if asked.is_simulated and asked.variant(variant).reads is None:
-        chosen, off, known = policy.parameters(asked), policy.switched_off(asked), known_list_rows(policy)
-    asked.refuse_unusable(variant, chosen)
-    return asked.guarantee(variant, chosen).as_json() | {
-        "expected": [each.as_json() for each in asked.expectations(variant, chosen, known)],
-        "switched_off": list(off),
-    }
 
 
 def attack_mechanism(mechanism: str, seed: int | None, bar: Bar) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""What `qlog plan` does: a mechanism's settings chosen on made-up users, from the policy and a public description."""
+"""What is known before anything is spent: what a mechanism promises, and settings chosen on made-up users."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Any
 
 from qlog_assets.api.runs import Bar
 from qlog_assets.errors import QlogError
+from qlog_assets.mechanisms.mechanism import Mechanism
 from qlog_assets.mechanisms.register import mechanism as known_mechanism
 from qlog_assets.policy import Policy, qualify_names, read_none
 from qlog_assets.privacy.parameters import exact
@@ -30,13 +31,7 @@ def plan_mechanism(
     from qlog_assets.studies.planning.planner import plan, request_for
 
     asked = known_mechanism(name)
-    policy = Policy.load(Settings.from_environment().policy_file)
-    if asked.is_simulated:
-        policy = policy.with_settings(qualify_names(settings, name))
-        section = policy.section(name)
-    else:
-        changes = {key.removeprefix(f"{name}."): read_none(text) for key, text in settings.items()}
-        section = asked.policy_section().with_changes(**changes)
+    policy, section = section_with(asked, settings)
     request = request_for(asked, section, policy.lists, None if epsilon is None else read_epsilon(epsilon))
     if plot is not None and not plot.parent.is_dir():
         raise QlogError(f"--plot {plot}: its directory is not there: make it first")
@@ -52,6 +47,38 @@ def plan_mechanism(
             raise QlogError(f"--plot {plot}: cannot be written ({os.strerror(error.errno or 0)})") from None
         facts["plot"] = str(plot)
     return facts
+
+
+def section_with(asked: Mechanism, settings: Mapping[str, str]) -> tuple[Policy, Any]:
+    """The policy and a mechanism's section with some settings; its defaults where the policy has no section for it."""
+    policy = Policy.load(Settings.from_environment().policy_file)
+    if asked.is_simulated:
+        policy = policy.with_settings(qualify_names(settings, asked.name))
+        return policy, policy.section(asked.name)
+    changes = {key.removeprefix(f"{asked.name}."): read_none(text) for key, text in settings.items()}
+    unknown = set(changes) - set(asked.policy_section.model_fields)
+    if unknown:
+        raise QlogError(f"{sorted(unknown)[0]}: unknown key of {asked.name}")
+    return policy, asked.policy_section().with_changes(**changes)
+
+
+def explain_guarantee(mechanism: str, variant: str | None, settings: Mapping[str, str]) -> dict[str, Any]:
+    """What a mechanism promises, from the policy's parameters where it has some and from its defaults otherwise."""
+    from qlog_assets.door.expectations import known_list_rows
+
+    asked = known_mechanism(mechanism)
+    policy, chosen = section_with(asked, settings)
+    variant = variant or asked.chosen_variant(chosen)
+    known: dict[str, int] = {}
+    off: tuple[str, ...] = ()
+    # What the policy's lists and its word on urls decide is decided for a release; a paper has its parameters as set.
+    if asked.is_simulated and asked.variant(variant).reads is None:
+        chosen, off, known = policy.parameters(asked), policy.switched_off(asked), known_list_rows(policy)
+    asked.refuse_unusable(variant, chosen)
+    return asked.guarantee(variant, chosen).as_json() | {
+        "expected": [each.as_json() for each in asked.expectations(variant, chosen, known)],
+        "switched_off": list(off),
+    }
 
 
 def make_population(told: Mapping[str, Any], seed: int) -> tuple[Any, dict[str, Any]]:

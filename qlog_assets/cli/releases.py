@@ -93,7 +93,7 @@ def register(app: typer.Typer) -> None:
         as_json: Json = False,
     ) -> None:
         """What a release would cost and promise, before anything is spent."""
-        from qlog_assets.api.operations import explain_guarantee
+        from qlog_assets.api.planning import explain_guarantee
 
         show(explain_guarantee(mechanism, variant, parsed(assignments, mechanism)), as_json, guarantee_lines)
 

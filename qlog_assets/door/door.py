@@ -32,6 +32,7 @@ from qlog_assets.door.preconditions import (
     pin_dataset,
     refuse_lost_account,
     refuse_orphan_draws,
+    refuse_other_dataset,
     refuse_second_dataset,
     refuse_superseded,
     refuse_unknown_releases,
@@ -284,15 +285,8 @@ class Door:
             draw = recorded_draw(self.warehouse, charge, needed=not served)
             refuse_failed(charge, draw)
             if draw is not None:
-                refuse_changed_inputs(
-                    self.warehouse,
-                    self.book,
-                    self.open_engine,
-                    mechanism,
-                    month,
-                    draw,
-                    is_public=charge.state == "published",
-                )
+                is_public = charge.state == "published"
+                refuse_changed_inputs(self.warehouse, self.book, self.open_engine, mechanism, draw, is_public=is_public)
             if not served:
                 charge = self._make_public(mechanism, charge, draw, target)
             refuse_damaged(mechanism, charge, target, draw)
@@ -403,9 +397,5 @@ class Door:
         return charge
 
     def _lock(self, charge: Charge, undone: str) -> AbstractContextManager[None]:
-        if charge.dataset != self.policy.dataset:
-            raise DoorError(
-                f"{undone}: {charge.release_id} is of the data set {charge.dataset}, and this warehouse's policy says "
-                f"{self.policy.dataset}"
-            )
+        refuse_other_dataset(charge, self.policy.dataset, undone)
         return lock_month(self.warehouse, charge.mechanism, charge.month, self.wait_seconds, undone)

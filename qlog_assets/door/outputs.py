@@ -59,7 +59,6 @@ def refuse_changed_inputs(
     book: Book,
     open_engine: OpenEngine,
     mechanism: Mechanism,
-    month: Month,
     draw: Draw,
     *,
     is_public: bool,
@@ -69,7 +68,7 @@ def refuse_changed_inputs(
     Of a release that is public, what is still as the ledger says it was written needs no second look. A draw that
     nobody has seen is not published once a file that it was made from was withdrawn.
     """
-    limited = mechanism.limited_stage.name
+    month, limited = Month(draw.release.month), mechanism.limited_stage.name
     shape = draw.release.inputs[limited]
     if not (warehouse.private / limited / month / shape).exists():
         return

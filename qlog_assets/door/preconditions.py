@@ -108,6 +108,15 @@ def refuse_superseded(ledger: Ledger, charge: Charge) -> None:
         )
 
 
+def refuse_other_dataset(charge: Charge, dataset: str, undone: str) -> None:
+    """Refuse to take back what another warehouse published: one ledger may serve several."""
+    if charge.dataset != dataset:
+        raise DoorError(
+            f"{undone}: {charge.release_id} is of the data set {charge.dataset}, and this warehouse's policy says "
+            f"{dataset}"
+        )
+
+
 def refuse_second_dataset(warehouse: Warehouse, dataset: str) -> None:
     """Refuse another name for the same log: it would open another budget for the same people."""
     pin = pinned_dataset(warehouse)

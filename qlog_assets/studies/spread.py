@@ -13,8 +13,11 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+from qlog_assets.door.choices import charged_amount
+from qlog_assets.door.due import release_cost
+from qlog_assets.door.ledgers import opening_budget
 from qlog_assets.errors import ParameterError, QlogError
-from qlog_assets.ledger.budget import Amount, Budget, cost
+from qlog_assets.ledger.budget import Amount, Budget
 from qlog_assets.mechanisms.mechanism import Mechanism
 from qlog_assets.mechanisms.register import releasable_mechanism
 from qlog_assets.months import Month
@@ -44,7 +47,7 @@ def spread_budget(
 ) -> dict[str, Any]:
     """Equal shares for every month of the window and every mechanism: what each release costs and holds."""
     chosen = [releasable_mechanism(name) for name in names]
-    budget, window = open_budget(policy), policy.unit.window_months
+    budget, window = opening_budget(policy), policy.unit.window_months
     months = window or months_paid_for(policy, budget, chosen)
     if months == 0:
         raise QlogError("the budget pays for no release at the policy's own parameters: raise it, or lower their cost")
@@ -81,18 +84,9 @@ def spread_budget(
     }
 
 
-def open_budget(policy: Policy) -> Budget:
-    """The budget that the policy would open an account with."""
-    asked = policy.budget
-    return Budget(asked.epsilon, asked.delta, asked.accountant, asked.conversion_delta)
-
-
 def amount_of(policy: Policy, mechanism: Mechanism) -> Amount:
     """What one release costs, as a budget adds it up."""
-    loss = mechanism.guarantee(policy.variant(mechanism), policy.parameters(mechanism)).proven
-    assert loss is not None  # only publishable variants can be chosen in a policy
-    rho = None if loss.rho is None else cost("rho", loss.rho)
-    return Amount.of(cost("epsilon", loss.epsilon), cost("delta", loss.delta), rho)
+    return charged_amount(release_cost(policy, mechanism))
 
 
 def months_paid_for(policy: Policy, budget: Budget, chosen: list[Mechanism]) -> int:

@@ -22,7 +22,7 @@ from support.instances import load_definitions, make_home
 from support.tampering import vouch_for
 from support.toy import FILES, TOY, TRAILS, WALKS, collected_file
 
-from qlog_assets.api.operations import explain_guarantee
+from qlog_assets.api.planning import explain_guarantee
 from qlog_assets.door.inputs import DoorError
 from qlog_assets.errors import ParameterError
 from qlog_assets.ledger import Book, Ledger

@@ -10,11 +10,12 @@ import pytest
 from support.cli import qlog
 from support.instances import make_home
 
+from qlog_assets.door.ledgers import opening_budget
 from qlog_assets.errors import QlogError
 from qlog_assets.ledger import Amount
 from qlog_assets.mechanisms.register import releasable
 from qlog_assets.policy import Policy
-from qlog_assets.studies.spread import amount_of, months_paid_for, open_budget, within_budget
+from qlog_assets.studies.spread import amount_of, months_paid_for, within_budget
 
 BOTH = list(releasable())
 
@@ -25,7 +26,7 @@ def test_equal_shares_of_every_month_and_mechanism_fit_the_budget_and_hardly_mor
     accountant: str, months: int
 ) -> None:
     policy = Policy(budget={"epsilon": "12", "delta": "1e-5", "accountant": accountant}, unit={"window_months": months})
-    budget = open_budget(policy)
+    budget = opening_budget(policy)
     shared = within_budget(policy, budget, BOTH, months)
     month = sum((amount_of(shared, each) for each in BOTH), start=Amount())
     total = Amount(months * month.epsilon, months * month.delta, months * month.rho)
@@ -38,14 +39,14 @@ def test_equal_shares_of_every_month_and_mechanism_fit_the_budget_and_hardly_mor
 
 def test_a_budget_for_ever_says_for_how_many_months_it_pays() -> None:
     policy = Policy(budget={"epsilon": "12", "delta": "1e-4"})
-    assert months_paid_for(policy, open_budget(policy), BOTH) == 3
-    assert months_paid_for(policy, open_budget(policy), BOTH[:1]) == 6
+    assert months_paid_for(policy, opening_budget(policy), BOTH) == 3
+    assert months_paid_for(policy, opening_budget(policy), BOTH[:1]) == 6
 
 
 def test_a_budget_that_no_release_fits_is_refused() -> None:
     policy = Policy(budget={"epsilon": "1e-4", "delta": "1e-5"}, unit={"window_months": 120})
     with pytest.raises(QlogError, match="too small for 120 months"):
-        within_budget(policy, open_budget(policy), BOTH, 120)
+        within_budget(policy, opening_budget(policy), BOTH, 120)
 
 
 @pytest.mark.slow
