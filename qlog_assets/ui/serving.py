@@ -204,7 +204,8 @@ class Children:
         """End the server when one of the children ends."""
 
         def watch(process: subprocess.Popen[bytes]) -> None:
-            os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)  # leaves it to be collected by `poll`
+            with suppress(ChildProcessError):  # it ended, and `poll` has collected it
+                os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)  # leaves it to be collected by `poll`
             server.should_exit = True
 
         for process in self._processes.values():
