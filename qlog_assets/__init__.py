@@ -6,6 +6,7 @@
     qlog.simulate("safelog", "2024-05")
     released = qlog.release("safelog", "2024-05")
     qlog.load("safelog", "2024-05", "queries")
+    qlog.suggest("weather")
 
 The functions do what the commands of the same names do, on the warehouse that QLOG_HOME names; see `api/functions.py`.
 They are imported on first use: whoever needs one part of the package does not wait for all of it.
@@ -16,10 +17,10 @@ from typing import TYPE_CHECKING
 from qlog_assets.version import VERSION
 
 if TYPE_CHECKING:
-    from qlog_assets.api.functions import audit, guarantee, ingest, load, release, simulate
+    from qlog_assets.api.functions import audit, guarantee, ingest, load, release, simulate, suggest
 
 __version__ = VERSION
-__all__ = ["__version__", "audit", "guarantee", "ingest", "load", "release", "simulate"]
+__all__ = ["__version__", "audit", "guarantee", "ingest", "load", "release", "simulate", "suggest"]
 
 
 def __getattr__(name: str) -> object:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from qlog_assets.api.operations import ingest_files, release_months, simulate_month
 from qlog_assets.api.planning import explain_guarantee
 from qlog_assets.api.runs import ignore
+from qlog_assets.api.suggestions import Suggestion, suggest_queries
 from qlog_assets.errors import QlogError
 from qlog_assets.months import Month
 from qlog_assets.policy import Policy
@@ -178,6 +179,15 @@ def load(mechanism: str, month: str, table: str = "queries") -> pandas.DataFrame
     if not path.is_file() or describe_file(path).sha256 != tables[table]["files"]["parquet"]["sha256"]:
         raise QlogError(f"{path}: is not the file that was published: run qlog audit")
     return pd.read_parquet(path)
+
+
+def suggest(query: str, release: str | None = None, *, count: int = 5) -> list[Suggestion]:
+    """What may follow a query, best first, from the public files of a release of sessions: by default the latest.
+
+    `release` is an id, or the directory of a release that was downloaded.
+    """
+    told = suggest_queries(Warehouse(Settings.from_environment()), query, release, count)
+    return [Suggestion(**each) for each in told["suggestions"]]
 
 
 def _open() -> tuple[Warehouse, Policy]:

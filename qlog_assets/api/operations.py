@@ -351,10 +351,10 @@ def run_study_job(
     policy.with_settings(qualify_names(others, asked.mechanism))
     config = {
         "resources": policy_config(others, asked.mechanism),
-        "ops": {f"study_{name}": {"config": {"settings": own}}},
+        "ops": {asked.asset: {"config": {"settings": own}}},
     }
     partition = month if asked.per_month else None
-    run_id = run(warehouse, JobRun(f"{name}_study", partition, config, evaluates_checks=False), tell, bar)
+    run_id = run(warehouse, JobRun(asked.job, partition, config, evaluates_checks=False), tell, bar)
     return facts_of_run(warehouse, run_id)
 
 

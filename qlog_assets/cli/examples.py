@@ -37,6 +37,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     ),
     "forget": ("qlog forget --before 2006-03 --landing",),
     "study": ("qlog study", "qlog study zealous --month 2006-03 --seed 7"),
+    "suggest": ("qlog suggest 'weather'", "qlog suggest 'weather' --release sessions-2006-03-1f2e3d4c5b6a --count 10"),
     "plan": (
         "qlog plan safelog --preset library",
         "qlog plan zealous --rows 1000000",

@@ -1,4 +1,7 @@
-"""The researcher's commands: `qlog study` and `qlog plan`. Parsing and printing only; results are private."""
+"""The researcher's commands: `qlog study`, `qlog suggest` and `qlog plan`. Parsing and printing only.
+
+What a study finds is private; suggestions come out of a published release.
+"""
 
 from __future__ import annotations
 
@@ -32,6 +35,14 @@ def study_lines(facts: dict[str, Any]) -> None:
 
 def printed(value: Any) -> str:
     return "" if value is None else f"{value:.3g}" if isinstance(value, float) else str(value)
+
+
+def suggestion_lines(facts: dict[str, Any]) -> None:
+    if not facts["suggestions"]:
+        console.print(f"{facts['release_id']} holds the query, but nothing that follows it or is clicked like it")
+        return
+    show_table(["suggestion", "score"], [[each["query"], printed(each["score"])] for each in facts["suggestions"]])
+    console.print(f"from {facts['release_id']}")
 
 
 def plan_lines(facts: dict[str, Any]) -> None:
@@ -83,6 +94,24 @@ def register(app: typer.Typer) -> None:
             asked = None if month is None else parse_month(month)
             facts = run_study_job(warehouse, policy, name, asked, settings, tell, bar)
         show(facts, as_json, study_lines)
+
+    @app.command()
+    def suggest(
+        query: Annotated[str, typer.Argument(help="What was searched for")],
+        release: Annotated[
+            str | None,
+            typer.Option(help="A release of sessions, by its id or its directory; without one, the latest there is"),
+        ] = None,
+        count: Annotated[int, typer.Option(help="How many suggestions at most")] = 5,
+        as_json: Json = False,
+    ) -> None:
+        """Suggest what to search next, from the public files of a release of sessions. Reads nothing private."""
+        from qlog_assets.api.suggestions import suggest_queries
+        from qlog_assets.settings import Settings
+        from qlog_assets.storage.warehouse import Warehouse
+
+        warehouse = Warehouse(Settings.from_environment())
+        show(suggest_queries(warehouse, query, release, count), as_json, suggestion_lines)
 
     @app.command()
     def plan(

@@ -57,8 +57,8 @@ def simulation_job(mechanism: Mechanism) -> AssetJob:
 
 def study_job(study: Study) -> AssetJob:
     return dg.define_asset_job(
-        f"{study.name}_study",
-        selection=dg.AssetSelection.assets(f"study_{study.name}"),
+        study.job,
+        selection=dg.AssetSelection.assets(study.asset),
         description=f"{study.title}: private, seeded, never charged.",
     )
 

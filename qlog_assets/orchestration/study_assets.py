@@ -33,7 +33,7 @@ def study_asset(months: dg.PartitionsDefinition, study: Study) -> dg.AssetsDefin
     """The asset of a study, per month where the study is of one."""
 
     @dg.asset(
-        name=f"study_{study.name}",
+        name=study.asset,
         group_name="studies",
         partitions_def=months if study.per_month else None,
         deps=["raw_log"] if study.per_month else [],

@@ -1,4 +1,8 @@
-"""Finds the studies: the folders beside this module that have a module `study` with a `STUDY` in it."""
+"""Finds the studies: the folders beside this module that have a module `study` with a `STUDY` in it.
+
+A study's name may have dashes, `session-loss`; its folder has underscores there, because Python imports it. So have its
+asset and its job, `study_session_loss` and `session_loss_study`: Dagster takes no dash in a name.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +16,7 @@ from qlog_assets.studies.study import Study
 
 def names() -> tuple[str, ...]:
     """The names of all studies, without importing any."""
-    return tuple(sorted(path.parent.name for path in Path(__file__).parent.glob("*/study.py")))
+    return tuple(sorted(path.parent.name.replace("_", "-") for path in Path(__file__).parent.glob("*/study.py")))
 
 
 def study(name: str) -> Study:
@@ -28,7 +32,8 @@ def studies() -> tuple[Study, ...]:
 
 @cache
 def _load(name: str) -> Study:
-    loaded: Study = importlib.import_module(f"qlog_assets.studies.{name}.study").STUDY
+    folder = name.replace("-", "_")
+    loaded: Study = importlib.import_module(f"qlog_assets.studies.{folder}.study").STUDY
     if loaded.name != name:
-        raise ParameterError(f"the folder {name} holds the study {loaded.name}: give both one name")
+        raise ParameterError(f"the folder {folder} holds the study {loaded.name}: give both one name")
     return loaded

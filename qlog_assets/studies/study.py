@@ -84,6 +84,15 @@ class Study:
     reads: Callable[[StudyWork], dict[str, str]] = lambda work: {}
     """What it is made from, by name: a digest each. Another log is another study."""
 
+    @property
+    def asset(self) -> str:
+        """What Dagster calls it, which takes no dash in a name."""
+        return f"study_{self.name.replace('-', '_')}"
+
+    @property
+    def job(self) -> str:
+        return f"{self.name.replace('-', '_')}_study"
+
 
 def run_study(study: Study, work: StudyWork, progress: Progress = lambda done, of, step: None) -> dict[str, Any]:
     """Answer a study's question, or find the answer; returns its facts, with the path of its folder."""

@@ -88,7 +88,7 @@ def test_everything_in_the_definitions_resolves(definitions: dg.Definitions) -> 
     for mechanism in simulated():
         assert definitions.resolve_job_def(f"{mechanism.name}_simulation")
     for study in studies():
-        assert definitions.resolve_job_def(f"{study.name}_study")
+        assert definitions.resolve_job_def(study.job)
 
 
 def test_the_names_that_folders_tell_are_those_of_the_register() -> None:
