@@ -103,8 +103,9 @@ def test_precision_and_recall_over_every_prefix() -> None:
     answers = answer(suggester, prefixes, 0)
     assert answers.hits.tolist() == [2, 1, 0, 0, 1]
     assert answers.answered.tolist() == [True, True, False, False, True]
+    # Hits 2, 1 and 1 of five; apart from their mean, 4/15, session 4 is off by 1/15 and session 7 by -1/15.
     assert score(prefixes, answers, answers.answered) == Scores(
-        pytest.approx(4 / 3 / 5), pytest.approx((1 + 0.5 + 1) / 3), 3, 2
+        pytest.approx(4 / 15), pytest.approx(math.sqrt(2) / 15 / 3), pytest.approx((1 + 0.5 + 1) / 3), 3, 2
     )
 
 
@@ -113,8 +114,8 @@ def test_logs_are_also_compared_on_what_all_of_them_answer() -> None:
     logs = [Suggester.from_release(sessions_table(rows), None) for rows in (SESSIONS, SESSIONS[:1])]
     answers = [answer(log, prefixes, 0) for log in logs]
     assert answered_by_all(answers).tolist() == [True, False]
-    assert score(prefixes, answers[0], answered_by_all(answers)) == Scores(0.4, 1.0, 1, 1)
-    assert score(prefixes, answers[1], np.zeros(2, bool)) == Scores(None, None, 0, 0)
+    assert score(prefixes, answers[0], answered_by_all(answers)) == Scores(0.4, 0.0, 1.0, 1, 1)
+    assert score(prefixes, answers[1], np.zeros(2, bool)) == Scores(None, None, None, 0, 0)
 
 
 def test_lambda_is_the_one_with_most_hits_and_of_equals_the_middle_one() -> None:

@@ -53,6 +53,8 @@ class Scores:
     """Means over some prefixes; None where there are none."""
 
     precision: float | None
+    error: float | None
+    """The standard error of the precision, by sessions: prefixes of one session go right or wrong together."""
     recall: float | None
     prefixes: int
     sessions: int
@@ -139,12 +141,14 @@ class Questions:
 
 def score(prefixes: Prefixes, answers: Answers, among: np.ndarray, count: int = SUGGESTIONS) -> Scores:
     """Precision and recall over the prefixes of a mask: hits by `count`, and by what came later."""
-    asked = int(among.sum())
-    sessions = len(np.unique(prefixes.sessions[among]))
-    if not asked:
-        return Scores(None, None, 0, 0)
+    if not among.any():
+        return Scores(None, None, None, 0, 0)
     hits = answers.hits[among]
-    return Scores(float(hits.mean() / count), float((hits / prefixes.truths[among]).mean()), asked, sessions)
+    precisions, recalls = hits / count, hits / prefixes.truths[among]
+    sessions, of_session = np.unique(prefixes.sessions[among], return_inverse=True)
+    apart = np.bincount(of_session, precisions - precisions.mean())
+    error = float(np.sqrt((apart**2).sum()) / len(hits))
+    return Scores(float(precisions.mean()), error, float(recalls.mean()), len(hits), len(sessions))
 
 
 def answered_by_all(every: Sequence[Answers]) -> np.ndarray:
