@@ -99,16 +99,16 @@ def contribute(engine: Any, per_user: int, draw: int) -> dict[str, np.ndarray]:
     from qlog_assets.storage.statements import statement
 
     engine.connection.execute(
-        f"CREATE OR REPLACE TEMP TABLE contributions AS {statement('zealous/chosen_items')}",
+        f"CREATE OR REPLACE TEMP TABLE contributions AS {statement('contributions/chosen_items')}",
         {"key": f"peers {draw} ", "items_per_user": per_user},
     )
-    engine.statement_table("zealous/counted_items")
+    engine.statement_table("contributions/counted_items")
     truth = engine.connection.execute(
         "SELECT held_by, true_users FROM counted_items "
         "JOIN (SELECT query, count(*) AS true_users FROM events GROUP BY query) USING (query) ORDER BY item_id"
     ).fetchnumpy()
     return {
-        **engine.arrays("zealous/numbered_contributions"),
+        **engine.arrays("contributions/numbered_contributions"),
         **{key: value.astype(np.int64) for key, value in truth.items()},
     }
 

@@ -1,5 +1,5 @@
 -- What a table says in all its columns, whatever the order of rows and files: sums of both halves of each row's md5.
--- As digest_rows, which leaves times out and takes texts alone; an audit that computes a table again compares everything.
+-- As digest_rows, which leaves times out; an audit that computes a table again compares everything.
 SELECT
     count(*)
     || '-' || coalesce(sum((row_digest & 18446744073709551615)::HUGEINT), 0)

@@ -20,7 +20,12 @@ from qlog_assets.privacy.guarantee import Guarantee, PrivacyLoss, printed
 from qlog_assets.privacy.korolova import turning_point
 
 ALL = [(mechanism, variant) for mechanism in names() for variant in known(mechanism).variants]
-PUBLISHABLE = {("safelog", "sound"), ("zealous", "sound"), ("zealous", "modern"), ("sessions", "sound")} | {
+SHARED_BUDGET = {("zealous", "modern"), ("sessions", "modern")}
+"""Tables share one budget: ρ adds up to the whole, each table's own ε and δ do not."""
+PUBLISHABLE = SHARED_BUDGET | {
+    ("safelog", "sound"),
+    ("zealous", "sound"),
+    ("sessions", "sound"),
     ("crowd", "sound"),
     ("sanitized", "synth"),
 }
@@ -70,6 +75,7 @@ VALUES: dict[str, dict[str, st.SearchStrategy[Any]]] = {
         "sessions_per_user": st.integers(1, 5),
         "queries_per_session": st.integers(2, 10),
         "items": st.sampled_from(["pairs", "subsequences"]),
+        "collapse_repeats": st.booleans(),
         "clicks_per_user": COUNT,
         "session_scale": SCALE,
         "click_scale": SCALE,
@@ -77,6 +83,11 @@ VALUES: dict[str, dict[str, st.SearchStrategy[Any]]] = {
         "session_gap_minutes": COUNT,
         "delta": DELTA,
         "delta_share_clicks": SHARE,
+        "epsilon": EPSILON,
+        "click_share": SHARE,
+        "method": st.sampled_from(["gaussian_counts", "weighted_gaussian"]),
+        "set_share": SHARE,
+        "counted_items_per_user": COUNT,
     },
     "crowd": {
         "artifacts_per_user": COUNT,
@@ -133,6 +144,7 @@ DIRECTIONS: dict[tuple[str, str], dict[str, tuple[int, int]]] = {
         "click_scale": (DOWN, SAME),
         "delta": (SAME, UP),
     },
+    ("sessions", "modern"): TOTALS,
     ("sessions", "paper"): {
         "sessions_per_user": (UP, UP),
         "queries_per_session": (UP, UP),
@@ -309,7 +321,7 @@ def test_only_sound_variants_are_publishable_and_only_they_are_without_gaps(mech
         assert text
 
 
-@pytest.mark.parametrize(("mechanism", "variant"), sorted(PUBLISHABLE - {("zealous", "modern")}))
+@pytest.mark.parametrize(("mechanism", "variant"), sorted(PUBLISHABLE - SHARED_BUDGET))
 def test_the_parts_of_a_sound_release_add_up_to_it(mechanism: str, variant: str) -> None:
     guaranteed = default(mechanism, variant)
     parts = [part.proven for part in guaranteed.parts if part.proven is not None]
@@ -322,7 +334,16 @@ def test_the_parts_of_a_sound_release_add_up_to_it(mechanism: str, variant: str)
 @pytest.mark.parametrize("method", ["gaussian_counts", "weighted_gaussian", "sips", "truncated_geometric"])
 def test_modern_selection_spends_its_total_and_no_more(method: str) -> None:
     parameters = ZealousParameters(method=method, epsilon="2.3", delta="1e-6", kinds=("queries", "clicks"))
-    guaranteed = guarantee("zealous", "modern", parameters)
+    assert_shared(guarantee("zealous", "modern", parameters), adds_up=method != "truncated_geometric")
+
+
+@pytest.mark.parametrize("method", ["gaussian_counts", "weighted_gaussian"])
+def test_sequences_and_clicks_spend_their_total_and_no_more(method: str) -> None:
+    parameters = SessionParameters(method=method, epsilon="2.3", delta="1e-6")
+    assert_shared(guarantee("sessions", "modern", parameters), adds_up=True)
+
+
+def assert_shared(guaranteed: Guarantee, *, adds_up: bool) -> None:
     assert guaranteed.proven is not None
     assert guaranteed.proven.epsilon == Fraction("2.3")
     assert guaranteed.proven.delta == Fraction("1e-6")
@@ -330,7 +351,7 @@ def test_modern_selection_spends_its_total_and_no_more(method: str) -> None:
         assert part.proven is not None
         assert part.proven.epsilon < guaranteed.proven.epsilon
         assert part.proven.delta < guaranteed.proven.delta
-    if method != "truncated_geometric":
+    if adds_up:
         rhos = [part.proven.rho or 0 for part in guaranteed.parts if part.proven is not None]
         assert sum(rhos) == guaranteed.proven.rho
 

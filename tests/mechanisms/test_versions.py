@@ -23,8 +23,9 @@ ROOT = Path(__file__).resolve().parents[2]
 NAMES = [each.name for each in releasable()]
 
 PINS = {
-    "safelog": (2, "4393fd51b0e8fb88"),
-    "zealous": (1, "08129e1ac6743837"),
+    "safelog": (2, "dd5fb1960ac823cc"),
+    "sessions": (1, "5b29770c19f98221"),
+    "zealous": (1, "88f18af1dab1b63b"),
 }
 
 # What these say is part of the request itself (parameters), of its price in words (the type of a guarantee, numbers in
@@ -44,6 +45,7 @@ def sources(each: Mechanism) -> list[str]:
     """The files that decide what a mechanism draws: the modules behind its draws and stages, and their statements."""
     law = (
         f"qlog_assets/mechanisms/{each.name}/",
+        "qlog_assets/mechanisms/contributions.py",
         "qlog_assets/privacy/",
         "qlog_assets/pipeline/cleaned_log.py",
         "qlog_assets/sources/normalise.py",
@@ -149,10 +151,10 @@ def test_noise_counting_statements_and_normalisation_are_among_the_sources() -> 
         "qlog_assets/privacy/gaussian.py",
         "qlog_assets/privacy/selection.py",
         "qlog_assets/privacy/weighted.py",
-        "sql/zealous/chosen_items.sql",
+        "sql/contributions/chosen_items.sql",
         "sql/zealous/events_pairs.sql",
-        "sql/zealous/named_items.sql",
-        "sql/zealous/numbered_contributions.sql",
+        "sql/contributions/named_items.sql",
+        "sql/contributions/numbered_contributions.sql",
     } <= set(sources(mechanism("zealous")))
 
 

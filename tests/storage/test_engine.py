@@ -140,8 +140,8 @@ def test_an_answer_comes_without_a_word_on_standard_error(engine: Engine, wareho
 
 
 def test_a_statements_change_is_a_new_code_version() -> None:
-    assert statement_version("safelog/capped_queries") != statement_version("safelog/capped_clicks")
-    assert statement_version("safelog/capped_queries", "safelog/capped_clicks") != statement_version(
-        "safelog/capped_clicks", "safelog/capped_queries"
+    assert statement_version("safelog/capped_queries") != statement_version("log/first_clicks")
+    assert statement_version("safelog/capped_queries", "log/first_clicks") != statement_version(
+        "log/first_clicks", "safelog/capped_queries"
     )
     assert len(statement_version("safelog/capped_queries")) == 10

@@ -18,7 +18,7 @@ from qlog_assets.storage.partition import Partition, TableFacts
 
 CAPPED_TABLES = {
     "queries": "safelog/capped_queries",
-    "clicks": "safelog/capped_clicks",
+    "clicks": "log/first_clicks",
     "transitions": "safelog/capped_transitions",
 }
 """The tables of capped_log and the statement of each."""

@@ -125,7 +125,8 @@ def item_of_x_printed(repeats: bool, scale: Fraction) -> Mechanism:
 
 def new_items(log: SessionLog, repeats: bool, scale: int, source: RandomSource) -> AuditResult:
     mechanism = item_of_x_printed(repeats, Fraction(scale))
-    settings = {**SMALL, "queries_per_session": 4, "session_scale": scale, "click_scale": None, "delta": DELTA}
+    settings = {**SMALL, "queries_per_session": 4, "items": "subsequences", "session_scale": scale}
+    settings |= {"click_scale": None, "delta": DELTA}
     claim = claim_of(guarantee.sound(SessionParameters(**settings)).claimed)
     return audit_structural_zero(mechanism, log, without_x(log), claim, source, 300_000, batch=50_000)
 

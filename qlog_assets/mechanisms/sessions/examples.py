@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from qlog_assets.mechanisms.sessions import guarantee
 from qlog_assets.mechanisms.sessions.parameters import SessionParameters
 from qlog_assets.report.markdown import loss, table
@@ -13,8 +15,8 @@ def examples() -> str:
     printed += [(2, 30, 1, 4), (1, 20, 2, 3), (2, 30, 2, 3)]
     rows = []
     for scale, threshold, sessions, queries in printed:
-        setting = {"session_scale": scale, "click_scale": scale, "threshold": threshold}
-        setting |= {"sessions_per_user": sessions, "queries_per_session": queries}
+        setting: dict[str, Any] = {"session_scale": scale, "click_scale": scale, "threshold": threshold}
+        setting |= {"sessions_per_user": sessions, "queries_per_session": queries, "items": "subsequences"}
         both, sound = guarantee.paper(SessionParameters(**setting)), guarantee.sound(SessionParameters(**setting))
         row = [f"{scale}, {threshold}, {sessions}, {queries}", f"{both.figures['subsequences_per_user']:.0f}"]
         rows.append([*row, loss(both.parts[0].claimed), loss(both.proven), loss(sound.proven)])

@@ -3,7 +3,9 @@
 The paper's parts are proven as printed (with real-valued noise): one user moves counts by at most Δ in total, selection
 costs Δ·ln α and the second noise Δ/b, and items nobody else holds are printed with probability at most ½Δe^((Δ-K)/b).
 What is not proven is that releasing both parts costs what one of them costs. Sound: items are distinct within a user,
-the printed count is the tested one, and each part is a stability histogram of its own.
+the printed count is the tested one, and each part is a stability histogram of its own. Modern: both parts share one
+budget of Gaussian noise, whose price is proven in `privacy/gaussian`: a user holds at most items_per_user sequences and
+clicks_per_user clicks, all distinct, so each method's bound on one user's L2 holds.
 """
 
 from __future__ import annotations
@@ -12,7 +14,8 @@ from fractions import Fraction
 
 from qlog_assets.mechanisms.sessions.parameters import SessionParameters
 from qlog_assets.privacy.bounds import at_most
-from qlog_assets.privacy.composition import Noise
+from qlog_assets.privacy.composition import Noise, zcdp_epsilon
+from qlog_assets.privacy.gaussian import GaussianBudget, gaussian_budget
 from qlog_assets.privacy.guarantee import (
     RELEASE_ASSUMPTIONS,
     Guarantee,
@@ -31,6 +34,11 @@ PAPER = (
     "together (DP_S) the weaker of the two."
 )
 
+COMMON_ASSUMPTIONS = (
+    "sessions are split, chosen by time and cut by rules that read one user's records only",
+    "a user's items are a set: each sequence and each pair counts once per user",
+)
+
 
 def selected_twice(items: int, scale: Fraction, threshold: int) -> PrivacyLoss:
     """The paper's loss of one part: selection with one noise, printed counts with another, both of scale b."""
@@ -40,14 +48,20 @@ def selected_twice(items: int, scale: Fraction, threshold: int) -> PrivacyLoss:
 
 def paper(parameters: SessionParameters) -> Guarantee:
     """The paper's numbers: claimed as if both parts cost one, proven as their sum."""
-    items = parameters.subsequences_per_user
-    losses = {"sessions": selected_twice(items, parameters.session_scale, parameters.threshold)}
+    items, losses, figures = parameters.subsequences_per_user, {}, {}
+    if parameters.session_scale is not None:
+        losses["sessions"] = selected_twice(items, parameters.session_scale, parameters.threshold)
+        scale, threshold = float(parameters.session_scale), parameters.threshold
+        figures = {
+            "subsequences_per_user": float(items),
+            "session_delta_tight": tight_selection_delta(items, items, scale, threshold),
+            "session_delta_distinct": tight_selection_delta(items, parameters.sessions_per_user, scale, threshold),
+        }
     if parameters.click_scale is not None:
         losses["clicks"] = selected_twice(parameters.clicks_per_user, parameters.click_scale, parameters.threshold)
     claimed = PrivacyLoss(max(loss.epsilon for loss in losses.values()), max(loss.delta for loss in losses.values()))
     total = add_losses(list(losses.values()))
     proven = total if total.delta < 1 else None
-    scale = float(parameters.session_scale)
     return Guarantee(
         mechanism="sessions",
         variant="paper",
@@ -89,33 +103,37 @@ def paper(parameters: SessionParameters) -> Guarantee:
             "clicks the same with l for Δ;  the two add up"
         ),
         label="approximate differential privacy",
-        thresholds={"sessions": parameters.threshold, "clicks": parameters.threshold},
-        figures={
-            "subsequences_per_user": float(items),
-            "session_delta_tight": tight_selection_delta(items, items, scale, parameters.threshold),
-            "session_delta_distinct": tight_selection_delta(
-                items, parameters.sessions_per_user, scale, parameters.threshold
-            ),
-        },
+        thresholds=dict.fromkeys(losses, parameters.threshold),
+        figures=figures,
     )
 
 
 def sound(parameters: SessionParameters) -> Guarantee:
-    """Two stability histograms, of distinct subsequences and of distinct click pairs: (ε_s + ε_c, δ_s + δ_c)."""
-    items = parameters.items_per_user
-    noise = [Noise(items, parameters.session_scale)]
-    losses = [counting_loss(items, parameters.session_scale, parameters.session_delta)]
-    least = stability_threshold(items, parameters.session_scale, parameters.session_delta)
-    thresholds = {"sessions": max(parameters.threshold, least)}
-    parts = [Part("sessions", losses[0], losses[0], f"At most {items} distinct {parameters.items} per user: Δ/b.")]
-    if parameters.click_scale is not None:
-        clicks = parameters.clicks_per_user
-        noise.append(Noise(clicks, parameters.click_scale))
-        losses.append(counting_loss(clicks, parameters.click_scale, parameters.click_delta))
-        least = stability_threshold(clicks, parameters.click_scale, parameters.click_delta)
-        thresholds["clicks"] = max(parameters.threshold, least)
-        parts.append(Part("clicks", losses[1], losses[1], "Distinct (query, url) pairs per user: l/b_c."))
-    total = add_losses(losses)
+    """Two stability histograms, of distinct items and of distinct click pairs: (ε_s + ε_c, δ_s + δ_c)."""
+    parts, thresholds, noise = [], {}, []
+    for name, items, scale, delta, words in (
+        (
+            "sessions",
+            parameters.items_per_user,
+            parameters.session_scale,
+            parameters.session_delta,
+            f"At most {parameters.items_per_user} distinct {parameters.items} per user: Δ/b.",
+        ),
+        (
+            "clicks",
+            parameters.clicks_per_user,
+            parameters.click_scale,
+            parameters.click_delta,
+            "Distinct (query, url) pairs per user: l/b_c.",
+        ),
+    ):
+        if scale is None:
+            continue
+        loss = counting_loss(items, scale, delta)
+        parts.append(Part(name, loss, loss, words))
+        thresholds[name] = max(parameters.threshold, stability_threshold(items, scale, delta))
+        noise.append(Noise(items, scale))
+    total = add_losses([part.proven for part in parts if part.proven is not None])
     return Guarantee(
         mechanism="sessions",
         variant="sound",
@@ -123,8 +141,7 @@ def sound(parameters: SessionParameters) -> Guarantee:
         proven=total,
         parts=tuple(parts),
         assumptions=(
-            "sessions are split, chosen by time and trimmed by rules that read one user's records only",
-            "a user's items are a set: each subsequence and each pair counts once per user",
+            *COMMON_ASSUMPTIONS,
             "noise is exact two-sided geometric from a secure source, drawn once; the printed count is the tested one",
             *RELEASE_ASSUMPTIONS,
         ),
@@ -135,6 +152,58 @@ def sound(parameters: SessionParameters) -> Guarantee:
         publishable=True,
         label="approximate differential privacy",
         thresholds=thresholds,
-        figures={"items_per_user": float(items)},
+        figures={"items_per_user": float(parameters.items_per_user)},
         noise=tuple(noise),
+    )
+
+
+def modern_budget(parameters: SessionParameters) -> GaussianBudget:
+    """The one budget of Gaussian noise and thresholds that sequences and clicks share."""
+    counted = 0
+    if parameters.method == "gaussian_counts":
+        counted += parameters.items_per_user if parameters.has_sessions else 0
+        counted += parameters.clicks_per_user if parameters.has_clicks else 0
+    return gaussian_budget(parameters.epsilon, parameters.delta, counted)
+
+
+def modern(parameters: SessionParameters) -> Guarantee:
+    """Better selection under one total (ε, δ): μ² and the δ of new items are shared by the two parts."""
+    budget = modern_budget(parameters)
+    total = PrivacyLoss(parameters.epsilon, parameters.delta, budget.rho)
+    converting_delta = parameters.delta - budget.new_item_delta
+    parts = []
+    for name, part in (("sessions", parameters.session_part), ("clicks", parameters.click_part)):
+        if part == 0:
+            continue
+        rho = budget.rho * part
+        loss = PrivacyLoss(
+            min(parameters.epsilon, Fraction(zcdp_epsilon(rho, converting_delta))),
+            converting_delta + budget.new_item_delta * part,
+            rho,
+        )
+        method = parameters.method.replace("_", " ")
+        parts.append(Part(name, loss, loss, f"{name.capitalize()} alone, by {method}; ρ adds up, this ε does not."))
+    return Guarantee(
+        mechanism="sessions",
+        variant="modern",
+        claimed=total,
+        proven=total,
+        parts=tuple(parts),
+        assumptions=(
+            *COMMON_ASSUMPTIONS,
+            "noise is exact and integer, from a secure source, drawn once",
+            "Gaussian weights are integers rounded down, so that one user's L2 contribution stays within its bound",
+            *RELEASE_ASSUMPTIONS,
+        ),
+        gaps=(),
+        paper=PAPER,
+        sentence=approximate_words(total),
+        formula="μ² = Σ Δ²/(σ² - r²);  δ/2 = Φ(μ/2 - ε/μ) - e^ε·Φ(-μ/2 - ε/μ);  the thresholds share the other δ/2",
+        publishable=True,
+        label="approximate differential privacy",
+        figures={
+            "rho": float(budget.rho),
+            "noise_budget": float(budget.squared),
+            "items_per_user": float(parameters.items_per_user),
+        },
     )

@@ -7,8 +7,8 @@ makes a draw fail, and what the parameters decide was asked before (`noise.check
 from __future__ import annotations
 
 import numpy as np
-import pyarrow as pa
 
+from qlog_assets.mechanisms.contributions import count_items, item_counts, item_holders, name_items
 from qlog_assets.mechanisms.mechanism import Drawn, DrawnTable
 from qlog_assets.mechanisms.zealous import guarantee, noise, paper
 from qlog_assets.mechanisms.zealous.parameters import ZealousParameters
@@ -18,7 +18,6 @@ from qlog_assets.privacy.paper_selection import PaperReleased
 from qlog_assets.privacy.randomness import RandomSource
 from qlog_assets.report.tables import in_public_order
 from qlog_assets.storage.engine import Engine
-from qlog_assets.storage.partition import Partition
 
 LAYOUTS = {layout.name: layout for layout in TABLES}
 
@@ -29,8 +28,7 @@ def draw(engine: Engine, inputs: Inputs, variant: str, chosen: ZealousParameters
     for kind in chosen.kinds:
         count_items(engine, inputs["zealous_items"], kind)
         if noise.takes_rows(variant, chosen):
-            rows = engine.arrays("zealous/numbered_contributions")
-            drawn = noise.draw_rows(source, rows["user_id"], rows["item_id"], chosen)
+            drawn = noise.draw_rows(source, *item_holders(engine), chosen)
         else:
             drawn = noise.draw_counts(source, item_counts(engine), variant, chosen)
         named = name_items(engine, drawn.items, drawn.users)
@@ -58,20 +56,3 @@ def release_as_printed(source: RandomSource, counts: np.ndarray, chosen: Zealous
         claimed.figures["noise_scale"],
         claimed.figures["noisy_threshold"],
     )
-
-
-def count_items(engine: Engine, items: Partition, kind: str) -> None:
-    """Make the table `counted_items` of a kind: every item some user chose, numbered."""
-    engine.view("contributions", items.files(kind))
-    engine.statement_table("zealous/counted_items")
-
-
-def item_counts(engine: Engine) -> np.ndarray:
-    """How many users hold each item of `counted_items`, by number."""
-    return engine.arrays("zealous/item_counts")["held_by"].astype(np.int64)
-
-
-def name_items(engine: Engine, items: np.ndarray, users: np.ndarray) -> pa.Table:
-    """The texts of some items of `counted_items` beside new counts."""
-    with engine.table("drawn_items", pa.table({"item_id": items, "users": users})):
-        return engine.arrow("zealous/named_items")

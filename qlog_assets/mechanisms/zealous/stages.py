@@ -20,7 +20,7 @@ EVENTS = {
     "clicks": "zealous/events_clicks",
 }
 """The kinds of items and the statement of each kind's events."""
-CHOSEN_ITEMS = "zealous/chosen_items"
+CHOSEN_ITEMS = "contributions/chosen_items"
 
 
 def event_parameters(kind: str) -> dict[str, int]:
@@ -55,7 +55,7 @@ def inspect_zealous_items(engine: Engine, partition: Partition) -> CheckResult:
     counts = []
     for kind in EVENTS:
         engine.view("contributions", partition.files(kind))
-        counts.append(engine.frame("zealous/check_contributions", table_name=kind))
+        counts.append(engine.frame("contributions/check_contributions", table_name=kind))
     limits = {"items_per_user": partition.provenance.parameters["items_per_user"]}
     return run_suite("zealous/zealous_items", {"table": pd.concat(counts)}, parameters=limits)
 

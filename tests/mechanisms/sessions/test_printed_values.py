@@ -80,7 +80,7 @@ def test_session_delta_is_loose_where_items_are_distinct() -> None:
 
 def test_one_noise_halves_the_session_epsilon_at_a_lower_threshold() -> None:
     """The paper spends ε = 8 at K = 20 for two draws; one draw costs 4 and its threshold is 18 at the same δ."""
-    parameters = SessionParameters(click_scale=None, delta=Fraction("2.25e-7"), threshold=1)
+    parameters = SessionParameters(items="subsequences", click_scale=None, delta=Fraction("2.25e-7"), threshold=1)
     promise = guarantee("sessions", "sound", parameters)
     assert promise.proven is not None
     assert promise.proven.epsilon == 4

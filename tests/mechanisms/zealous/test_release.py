@@ -103,7 +103,7 @@ def test_an_ambiguous_setting_asks_which(ingested: Path) -> None:
     from qlog_assets.errors import ParameterError
     from qlog_assets.policy import Policy
 
-    with pytest.raises(ParameterError, match=r"safelog\.delta or zealous\.delta"):
+    with pytest.raises(ParameterError, match=r"safelog\.delta or .*zealous\.delta"):
         Policy().with_settings({"delta": "0.1"})
     assert qlog(ingested, "guarantee", "zealous", "--set", "epsilon=1", "--json").json["proven"]["epsilon"] == 1
 

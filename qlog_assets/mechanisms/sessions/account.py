@@ -1,0 +1,93 @@
+"""What was done to session logs, in sentences for somebody who does not read formulas."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from fractions import Fraction
+from typing import Any
+
+from qlog_assets.report.account import Account, counted, join_words, suppression_words
+
+HOLDS = (
+    "each with the noisy number of users behind it. A sequence is a few queries that many different users typed in the "
+    "same order within one sitting; it is no record of any one person's sitting, and nobody can be followed from one "
+    "row to the next: no user identifier, no time."
+)
+
+
+def account(manifest: Mapping[str, Any]) -> Account:
+    parameters, tables = manifest["parameters"], manifest["tables"]
+    in_two_steps = manifest["variant"] == "modern" and parameters.get("method") == "weighted_gaussian"
+    steps = ["Each query was normalised by a fixed public rule: Unicode NFKC, case folded, spaces collapsed."]
+    cautions = []
+    if "sessions" in tables:
+        steps += _session_steps(parameters)
+        cautions += _session_cautions(parameters)
+    if "clicks" in tables:
+        clicks = counted(int(parameters["clicks_per_user"]), "click", "different clicks")
+        steps.append(f"Of each user's clicks, the first {clicks} of the month were kept.")
+        cautions.append(f"Counts of clicks hear each user on at most {clicks}, the first of the month.")
+    steps.append("For each item, the users who kept it were counted. No user counts twice for one item.")
+    steps.append(_choice_words(tables, in_two_steps))
+    steps.append(suppression_words(manifest))
+    return Account(
+        tuple(steps),
+        tuple(cautions),
+        {} if manifest["variant"] == "modern" else _scales(parameters, tables),
+        counts_were_tested=not in_two_steps,
+        holds=HOLDS,
+    )
+
+
+def _session_steps(parameters: Mapping[str, Any]) -> list[str]:
+    gap = counted(int(parameters["session_gap_minutes"]), "minute", "minutes")
+    sessions = counted(int(parameters["sessions_per_user"]), "session", "sessions")
+    queries = counted(int(parameters["queries_per_session"]), "query", "queries")
+    taken = (
+        "every ordered pair of its queries was"
+        if parameters["items"] == "pairs"
+        else "every ordered selection of two or more of its queries was"
+    )
+    collapsed = "A query typed again right after itself was taken once. " if parameters["collapse_repeats"] else ""
+    return [
+        f"Each user's searches were split into sessions wherever more than {gap} passed between two of them. A session "
+        "that runs past midnight at the end of a month is two sessions, one of each month.",
+        f"{collapsed}Of each user, the first {sessions} of two queries or more were kept, each cut to its first "
+        f"{queries}. These rules look at that user's records alone.",
+        f"Of each kept session, {taken} taken, whether other queries stood between them or not.",
+    ]
+
+
+def _session_cautions(parameters: Mapping[str, Any]) -> list[str]:
+    queries = int(parameters["queries_per_session"])
+    reading = "A sequence says that one query came later than another in a session, not that it came next."
+    if parameters["items"] == "subsequences":
+        reading += (
+            " Parts of a longer sequence are rows of their own where they passed by themselves: adding up rows counts "
+            "the same sittings more than once."
+        )
+    return [
+        reading,
+        f"What people searched after the first {queries:,} queries of a session, or in later sessions than those kept, "
+        "is not in the counts. Counts are of users, never of sessions.",
+    ]
+
+
+def _choice_words(tables: Mapping[str, Any], in_two_steps: bool) -> str:
+    if in_two_steps:
+        return (
+            "Each user's items were given weights that together are the same for every user, random noise was added to "
+            "the weight of each item, and the items above a threshold were chosen. Noisy numbers of users were then "
+            "made for the chosen items; a user who holds many of them counts for less in each, and the numbers were "
+            "scaled up for that."
+        )
+    least = [f"{name} from a noisy count of {table['threshold']:,}" for name, table in tables.items()]
+    return (
+        "Random whole numbers were added to the counts, once, and items were printed where the noisy count, which is "
+        f"the one printed, reached a threshold: {join_words(least)}."
+    )
+
+
+def _scales(parameters: Mapping[str, Any], tables: Mapping[str, Any]) -> dict[str, float]:
+    names = {"sessions": "session_scale", "clicks": "click_scale"}
+    return {table: float(Fraction(str(parameters[names[table]]))) for table in tables}

@@ -1,0 +1,162 @@
+"""How session logs are drawn: kept sessions and clicks counted by SQL, noise from `noise.py`, texts put back.
+
+What one user can change here: at most items_per_user counts of sequences and clicks_per_user counts of clicks, each by
+one. Nothing that the noise decides makes a draw fail, and what the parameters decide was asked before
+(`noise.check_draw`); decision 12 lists the rest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import pyarrow as pa
+
+from qlog_assets.mechanisms.contributions import (
+    count_items,
+    count_items_of,
+    item_counts,
+    item_holders,
+    name_items,
+)
+from qlog_assets.mechanisms.mechanism import Drawn, DrawnTable
+from qlog_assets.mechanisms.sessions import noise, paper
+from qlog_assets.mechanisms.sessions.noise import NO_QUERY, Kind
+from qlog_assets.mechanisms.sessions.parameters import LONGEST_SESSION, SessionParameters
+from qlog_assets.mechanisms.sessions.stages import session_limits
+from qlog_assets.mechanisms.sessions.tables import CLICKS, SESSIONS
+from qlog_assets.pipeline.cleaned_log import view_cleaned
+from qlog_assets.pipeline.stage import Inputs
+from qlog_assets.privacy.randomness import RandomSource
+from qlog_assets.report.tables import in_public_order
+from qlog_assets.storage.engine import Engine
+
+ITEM_COLUMNS = [f"q{place}" for place in range(1, LONGEST_SESSION + 1)]
+ITEMS_AT_ONCE = 20_000_000
+"""How many subsequences are counted and noised in one go: what memory holds. Parts tell nothing: noise is drawn item by
+item."""
+
+
+def draw(engine: Engine, inputs: Inputs, variant: str, chosen: SessionParameters, source: RandomSource) -> Drawn:
+    """Sequences and clicks, each unless it is switched off. Nothing in them was public before."""
+    kept, tables = inputs["kept_sessions"], {}
+    for name, kind in noise.kinds(chosen).items():
+        if name == "sessions":
+            engine.view("kept_sessions", kept.files("sessions"))
+            number_sessions(engine, chosen, pairs_only=chosen.items == "pairs")
+            rows = in_public_order(_draw_sessions(engine, variant, kind, chosen, source), SESSIONS)
+        else:
+            count_items(engine, kept, "clicks")
+            rows = in_public_order(_draw_clicks(engine, variant, kind, chosen, source), CLICKS)
+        tables[name] = DrawnTable(rows, noise.least_count(variant, kind, chosen))
+    return Drawn(tables)
+
+
+def _draw_sessions(
+    engine: Engine, variant: str, kind: Kind, chosen: SessionParameters, source: RandomSource
+) -> pa.Table:
+    if noise.takes_rows(variant, chosen):
+        engine.statement_table("sessions/held_subsequences")
+        count_items_of(engine, "held_subsequences")
+        drawn = noise.draw_rows(source, *item_holders(engine), kind, chosen)
+        named = name_items(engine, drawn.indices, drawn.users)
+        return name_sessions(engine, item_matrix(named), named["users"].to_numpy())
+    parts = []
+    for items, users in count_sessions(engine):
+        drawn = noise.draw_counts(source, users, variant, kind, chosen)
+        parts.append((items[drawn.indices], drawn.users))
+    return name_sessions(engine, *(np.concatenate(each) for each in zip(*parts, strict=True)))
+
+
+def _draw_clicks(engine: Engine, variant: str, kind: Kind, chosen: SessionParameters, source: RandomSource) -> pa.Table:
+    if noise.takes_rows(variant, chosen):
+        drawn = noise.draw_rows(source, *item_holders(engine), kind, chosen)
+    else:
+        drawn = noise.draw_counts(source, item_counts(engine), variant, kind, chosen)
+    return name_items(engine, drawn.indices, drawn.users)
+
+
+# Counting sequences -------------------------------------------------------------------------------------------------
+
+
+def keep_sessions(engine: Engine, chosen: SessionParameters, *, collapse: bool) -> None:
+    """Make the table `kept_sessions` of the view cleaned_log, for studies: a release reads its stage."""
+    engine.statement_table("sessions/kept_sessions", **session_limits(chosen, collapse=collapse))
+
+
+def number_sessions(engine: Engine, chosen: SessionParameters, *, pairs_only: bool) -> None:
+    """From `kept_sessions` to numbers: tables `session_queries` and `numbered_sessions`, and view `subsequences`."""
+    engine.statement_table("sessions/session_queries")
+    engine.statement_table("sessions/numbered_sessions")
+    choices = noise.places_of_items(chosen.queries_per_session, pairs_only)
+    padded = [[*(place + 1 for place in places), *[None] * (LONGEST_SESSION - len(places))] for places in choices]
+    columns = dict(
+        zip((f"p{place}" for place in range(1, LONGEST_SESSION + 1)), zip(*padded, strict=True), strict=True)
+    )
+    schema = pa.schema([(name, pa.int32()) for name in (*columns, "last_place")])
+    last = [places[-1] + 1 for places in choices]
+    with engine.table("chosen_places", pa.table({**columns, "last_place": last}, schema)):
+        engine.statement_table("sessions/places")
+    engine.statement_view("sessions/subsequences")
+
+
+def count_sessions(engine: Engine, *, with_repeats: bool = False) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """The items of `subsequences` and how many users hold each, a part of them at a time.
+
+    Items are rows of query numbers, padded with NO_QUERY. `with_repeats`: how often each is held, as the paper counts.
+    """
+    held = int(engine.row("sessions/count_subsequences")["held"])
+    parts = max(1, -(-held // ITEMS_AT_ONCE))
+    for part in range(parts):
+        counted = engine.arrays("sessions/subsequence_counts", with_repeats=with_repeats, parts=parts, part=part)
+        yield np.column_stack([counted[name] for name in ITEM_COLUMNS]), counted["held_by"].astype(np.int64)
+
+
+def item_matrix(items: pa.Table) -> np.ndarray:
+    """The query numbers of a table of items, one row each."""
+    return np.column_stack([items[name].to_numpy() for name in ITEM_COLUMNS])
+
+
+def name_sessions(engine: Engine, items: np.ndarray, users: np.ndarray) -> pa.Table:
+    """Items as lists of texts, beside their counts."""
+    present = items != NO_QUERY
+    wanted, places = np.unique(items[present], return_inverse=True)
+    with engine.table("wanted_queries", pa.table({"query_id": wanted})):
+        texts = engine.arrow("sessions/query_texts")["query"].combine_chunks()
+    offsets = np.concatenate([[0], np.cumsum(present.sum(axis=1))]).astype(np.int32)
+    queries = pa.ListArray.from_arrays(pa.array(offsets), texts.take(pa.array(places)))
+    return pa.table({"queries": queries, "users": users})
+
+
+# As the paper prints it: for studies alone --------------------------------------------------------------------------
+
+
+def draw_paper(engine: Engine, inputs: Inputs, variant: str, chosen: SessionParameters, source: RandomSource) -> Drawn:
+    """Steps 1 to 6 to the letter: repeats stay, subsequences and click records count as often as they occur."""
+    view_cleaned(engine, inputs["cleaned_log"])
+    return Drawn(
+        {name: DrawnTable(rows) for name, rows in paper_tables(engine, chosen, source, collapse=False).items()}
+    )
+
+
+def paper_tables(
+    engine: Engine, chosen: SessionParameters, source: RandomSource, *, collapse: bool
+) -> dict[str, pa.Table]:
+    """A_Session and A_Click of the view cleaned_log; a study may collapse repeats first."""
+    tables = {}
+    if chosen.session_scale is not None:
+        keep_sessions(engine, chosen, collapse=collapse)
+        number_sessions(engine, chosen, pairs_only=False)
+        parts = []
+        for items, events in count_sessions(engine, with_repeats=True):
+            drawn = paper.release_items_paper(source, events, float(chosen.session_scale), chosen.threshold)
+            parts.append((items[drawn.indices], drawn.counts))
+        tables["sessions"] = name_sessions(engine, *(np.concatenate(each) for each in zip(*parts, strict=True)))
+    if chosen.click_scale is not None:
+        pairs = engine.arrow("sessions/paper_clicks", clicks_per_user=chosen.clicks_per_user)
+        drawn = paper.release_items_paper(
+            source, pairs["events"].to_numpy(), float(chosen.click_scale), chosen.threshold
+        )
+        kept = pairs.take(pa.array(drawn.indices))
+        tables["clicks"] = pa.table({"query": kept["query"], "url": kept["url"], "users": drawn.counts})
+    return tables

@@ -1,0 +1,35 @@
+"""What is known in public of a release of session logs before it is drawn: how many users an item needs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from qlog_assets.mechanisms.expectations import Expectation
+from qlog_assets.mechanisms.sessions import noise
+from qlog_assets.mechanisms.sessions.parameters import SessionParameters
+
+
+def expects_sound(chosen: SessionParameters, list_rows: Mapping[str, int]) -> Sequence[Expectation]:
+    return _counted("sound", chosen)
+
+
+def expects_modern(chosen: SessionParameters, list_rows: Mapping[str, int]) -> Sequence[Expectation]:
+    """The threshold of counts; where weights are tested, how many users' weights reach it, the noise being zero."""
+    if not noise.takes_rows("modern", chosen):
+        return _counted("modern", chosen)
+    expected = []
+    for name, kind in noise.kinds(chosen).items():
+        (step,) = noise.plan_rows(kind, chosen).rounds
+        alone, full = (-(-step.threshold // step.weights[items]) for items in (0, -1))
+        note = f"who hold nothing else; {full:,} who hold {kind.items_per_user:,} each"
+        expected.append(Expectation(name, alone, "derived", note=note))
+    return expected
+
+
+def _counted(variant: str, chosen: SessionParameters) -> Sequence[Expectation]:
+    expected = []
+    for name, kind in noise.kinds(chosen).items():
+        least = noise.least_count(variant, kind, chosen)
+        is_set = variant == "sound" and least == chosen.threshold
+        expected.append(Expectation(name, least, "set" if is_set else "derived"))
+    return expected
