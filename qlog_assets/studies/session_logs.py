@@ -83,7 +83,7 @@ class SessionStudySettings(Parameters):
 class Log:
     """A log that suggestions are made from: its sessions, as sequences or as counted pairs, and its clicks."""
 
-    clicks: pa.Table
+    clicks: pa.Table | None
     sessions: pa.Table | None = None
     pairs: pa.Table | None = None
 
@@ -97,6 +97,10 @@ class Log:
         """How many sequences of queries it holds."""
         table = self.sessions if self.pairs is None else self.pairs
         return 0 if table is None else table.num_rows
+
+    @property
+    def clicked_pairs(self) -> int:
+        return 0 if self.clicks is None else self.clicks.num_rows
 
     def choose_weight(self, prefixes: Prefixes, reading: Reading = "all") -> float:
         """The λ that hits most; a log without sessions has only one."""
@@ -203,17 +207,36 @@ def frequent_clicks(clicks: pa.Table, threshold: int) -> Log:
 
 def draw_variant(engine: Engine, variant: str, chosen: SessionParameters, seed: int) -> Log:
     """A seeded draw of a publishable variant from the view cleaned_log."""
-    draw.keep_for_draw(engine, chosen)
-    tables = draw.draw_tables(engine, variant, chosen, SeededRandom(seed))
-    return Log(tables["clicks"], tables.get("sessions"))
+    draw.keep_sessions(engine, chosen, collapse=chosen.collapse_repeats)
+    draw.keep_clicks(engine, chosen)
+    drawn = draw.draw_kept(engine, variant, chosen, SeededRandom(seed))
+    tables = {name: each.rows for name, each in drawn.items()}
+    return Log(tables.get("clicks"), tables.get("sessions"))
 
 
-def release_parameters(policy: Policy) -> SessionParameters:
-    """What the policy's releases of sessions are drawn with; `sound` with scales that cost the ε of `modern`."""
-    drawn_by, section = mechanism("sessions"), policy.section("sessions")
-    chosen = drawn_by.plain_parameters(drawn_by.at_cost(section, section.epsilon, section.delta))
+def modern_parameters(policy: Policy) -> SessionParameters:
+    """What the policy's releases of sessions are drawn with."""
+    chosen = mechanism("sessions").plain_parameters(policy.section("sessions"))
     assert isinstance(chosen, SessionParameters)
     return chosen
+
+
+def sound_parameters(policy: Policy, settings: SessionStudySettings) -> SessionParameters:
+    """`sound` at the ε and δ of `modern`, one half each for sessions and clicks, under the paper's limits per user.
+
+    The policy's own limits are made for `modern`: a threshold grows faster with what one user may hold than a Gaussian
+    does.
+    """
+    chosen = modern_parameters(policy).with_changes(
+        sessions_per_user=settings.sessions_per_user,
+        queries_per_session=settings.queries_per_session,
+        clicks_per_user=settings.clicks_per_user,
+        collapse_repeats=settings.collapse_repeats,
+    )
+    return chosen.with_changes(
+        session_scale=2 * chosen.items_per_user / chosen.epsilon,
+        click_scale=2 * chosen.clicks_per_user / chosen.epsilon,
+    )
 
 
 def cost(variant: str, chosen: SessionParameters) -> dict[str, Any]:

@@ -24,7 +24,7 @@ NAMES = [each.name for each in releasable()]
 
 PINS = {
     "safelog": (2, "dd5fb1960ac823cc"),
-    "sessions": (1, "5b29770c19f98221"),
+    "sessions": (1, "c88fc0e50c5132cf"),
     "zealous": (1, "88f18af1dab1b63b"),
 }
 

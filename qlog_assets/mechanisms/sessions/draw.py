@@ -13,7 +13,6 @@ import numpy as np
 import pyarrow as pa
 
 from qlog_assets.mechanisms.contributions import (
-    count_items,
     count_items_of,
     item_counts,
     item_holders,
@@ -39,17 +38,24 @@ item."""
 
 def draw(engine: Engine, inputs: Inputs, variant: str, chosen: SessionParameters, source: RandomSource) -> Drawn:
     """Sequences and clicks, each unless it is switched off. Nothing in them was public before."""
-    kept, tables = inputs["kept_sessions"], {}
+    kept = inputs["kept_sessions"]
+    engine.view("kept_sessions", kept.files("sessions"))
+    engine.view("kept_clicks", kept.files("clicks"))
+    return Drawn(draw_kept(engine, variant, chosen, source))
+
+
+def draw_kept(engine: Engine, variant: str, chosen: SessionParameters, source: RandomSource) -> dict[str, DrawnTable]:
+    """The same of the tables `kept_sessions` and `kept_clicks`, as a study may have made them."""
+    tables = {}
     for name, kind in noise.kinds(chosen).items():
         if name == "sessions":
-            engine.view("kept_sessions", kept.files("sessions"))
             number_sessions(engine, chosen, pairs_only=chosen.items == "pairs")
             rows = in_public_order(_draw_sessions(engine, variant, kind, chosen, source), SESSIONS)
         else:
-            count_items(engine, kept, "clicks")
+            count_items_of(engine, "kept_clicks")
             rows = in_public_order(_draw_clicks(engine, variant, kind, chosen, source), CLICKS)
         tables[name] = DrawnTable(rows, noise.least_count(variant, kind, chosen))
-    return Drawn(tables)
+    return tables
 
 
 def _draw_sessions(
@@ -82,6 +88,12 @@ def _draw_clicks(engine: Engine, variant: str, kind: Kind, chosen: SessionParame
 def keep_sessions(engine: Engine, chosen: SessionParameters, *, collapse: bool) -> None:
     """Make the table `kept_sessions` of the view cleaned_log, for studies: a release reads its stage."""
     engine.statement_table("sessions/kept_sessions", **session_limits(chosen, collapse=collapse))
+
+
+def keep_clicks(engine: Engine, chosen: SessionParameters) -> None:
+    """Make the table `kept_clicks` of the view cleaned_clicks, for studies."""
+    engine.statement_table("log/first_clicks", clicks_per_user=chosen.clicks_per_user)
+    engine.statement_table("sessions/kept_clicks")
 
 
 def number_sessions(engine: Engine, chosen: SessionParameters, *, pairs_only: bool) -> None:

@@ -16,7 +16,7 @@ from qlog_assets.studies.session_logs import (
     SessionStudySettings,
     draw_variant,
     raw_log_of,
-    release_parameters,
+    sound_parameters,
 )
 from qlog_assets.studies.session_plots import Panel, line_panels
 from qlog_assets.studies.study import Step, Study, StudyWork, Tables
@@ -63,7 +63,7 @@ def count_printed(month: HeldOutMonth) -> Iterator[dict[str, Any]]:
 
 def count_sound(month: HeldOutMonth, work: StudyWork) -> Iterator[dict[str, Any]]:
     """One draw for all K: in a sound release the printed count is the one that was held against the threshold."""
-    chosen = release_parameters(work.policy).with_changes(threshold=min(tried(month)))
+    chosen = sound_parameters(work.policy, month.settings).with_changes(threshold=min(tried(month)))
     log = draw_variant(month.read(TRAINED), "sound", chosen, month.settings.seed)
     for name, table in (("clicks", log.clicks), ("sessions", log.sessions)):
         users = np.empty(0) if table is None else in_numbers(table)

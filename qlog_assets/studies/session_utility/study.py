@@ -86,7 +86,7 @@ def measure(
     """One row per K: what the log holds, how many sessions it answers, and how well."""
     for threshold, log in logs:
         answers = Questions.put(log.suggester(), prefixes).answer(weight(threshold))
-        held = {"sequences": log.sequences, "clicks": log.clicks.num_rows, "lambda": weight(threshold)}
+        held = {"sequences": log.sequences, "clicks": log.clicked_pairs, "lambda": weight(threshold)}
         yield {"log": name, "K": threshold, **held, **asdict(score(prefixes, answers, answers.answered))}
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from pydantic import Field
 
+from qlog_assets.mechanisms.sessions.parameters import SessionParameters
 from qlog_assets.studies.measures.suggestion import READINGS, Reading
 from qlog_assets.studies.measures.suggestion_scores import Answers, Questions, answered_by_all, score
 from qlog_assets.studies.session_logs import (
@@ -22,14 +23,14 @@ from qlog_assets.studies.session_logs import (
     cost,
     draw_variant,
     frequent_clicks,
-    release_parameters,
+    modern_parameters,
+    sound_parameters,
 )
 from qlog_assets.studies.study import StudyWork, Tables
 
 ORIGINAL, KA, DP_C, DP_S = "original", "KA", "DP_C", "DP_S"
 PAPERS = (ORIGINAL, KA, DP_C, DP_S)
 """The logs of Table 5."""
-RELEASABLE = ("sound", "modern")
 
 
 class SuggestionSettings(SessionStudySettings):
@@ -71,7 +72,8 @@ class Comparison:
             "original": self._original,
             "k-anonymity": self._frequent,
             "printed": self._printed,
-            **{variant: self._variant(variant) for variant in RELEASABLE},
+            "sound": self._variant("sound", sound_parameters(work.policy, work.settings)),
+            "modern": self._variant("modern", modern_parameters(work.policy)),
         }
         self._kept: dict[tuple[Any, ...], Any] = {}
 
@@ -137,7 +139,7 @@ class Comparison:
             for each in self.groups[group](TRAINED):
                 weight = weights[each.name, each.reading]
                 answers = Questions.put(each.log.suggester(each.reading), prefixes).answer(weight)
-                held = {"sequences": each.log.sequences, "clicks": each.log.clicks.num_rows, "lambda": weight}
+                held = {"sequences": each.log.sequences, "clicks": each.log.clicked_pairs, "lambda": weight}
                 found.append(Answered(each.name, each.reading, {**each.label, **held}, answers))
             return found
 
@@ -162,9 +164,7 @@ class Comparison:
             *(Compared(DP_S, reading, both, cost("paper", chosen)) for reading in READINGS),
         ]
 
-    def _variant(self, variant: str) -> Callable[[Tenths], list[Compared]]:
-        chosen = release_parameters(self.work.policy)
-
+    def _variant(self, variant: str, chosen: SessionParameters) -> Callable[[Tenths], list[Compared]]:
         def drawn(part: Tenths) -> list[Compared]:
             log = draw_variant(self.month.read(part), variant, chosen, self.settings.seed)
             return [Compared(f"{DP_S} {variant}", "all", log, cost(variant, chosen))]
