@@ -31,6 +31,7 @@ from qlog_assets.studies.study import StudyWork, Tables
 ORIGINAL, KA, DP_C, DP_S = "original", "KA", "DP_C", "DP_S"
 PAPERS = (ORIGINAL, KA, DP_C, DP_S)
 """The logs of Table 5."""
+PAPERS_LOGS, ALL_LOGS = "the paper's logs", "all logs"
 
 
 class SuggestionSettings(SessionStudySettings):
@@ -100,7 +101,7 @@ class Comparison:
         found = [each for group in self.groups for each in self._answered(group)]
         prefixes, rows = self._prefixes(TESTED), []
         papers = [each for each in found if each.name in PAPERS]
-        for among, chosen in (("the paper's logs", papers), ("all logs", found)):
+        for among, chosen in ((PAPERS_LOGS, papers), (ALL_LOGS, found)):
             shared = answered_by_all([each.answers for each in chosen])
             rows += [
                 {"answered_by": among, "log": each.name, "reading": each.reading}

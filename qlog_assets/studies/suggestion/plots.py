@@ -28,16 +28,16 @@ def bars(own: Rows, shared: Rows) -> bytes:
         axis.barh([place - 0.2 for place in places], [row[measure] or 0 for row in own], 0.4, label="what it answers")
         axis.barh(
             [place + 0.2 for place in places],
-            [(on_shared[name][measure] or 0) if name in on_shared else 0 for name in names],
+            [on_shared[name][measure] or 0 for name in names],
             0.4,
-            label="what all of the paper's logs answer",
+            label="what every log answers",
         )
         axis.set_yticks(list(places), names)
         axis.invert_yaxis()
         axis.set_title(words, fontsize=10)
         axis.grid(axis="x", alpha=0.3)
-    axes[0].legend(fontsize=8, loc="lower right")
-    figure.tight_layout()
+    figure.legend(*axes[0].get_legend_handles_labels(), loc="lower center", ncols=2, fontsize=9)
+    figure.tight_layout(rect=(0, 0.07, 1, 1))
     page = io.BytesIO()
     figure.savefig(page, format="png", dpi=110)
     pyplot.close(figure)

@@ -7,7 +7,17 @@ from collections.abc import Sequence
 from qlog_assets.studies.session_logs import raw_log_of
 from qlog_assets.studies.study import Step, Study, StudyWork, Tables
 from qlog_assets.studies.suggestion import plots
-from qlog_assets.studies.suggestion.comparison import DP_C, DP_S, KA, ORIGINAL, Comparison, SuggestionSettings
+from qlog_assets.studies.suggestion.comparison import (
+    ALL_LOGS,
+    DP_C,
+    DP_S,
+    KA,
+    ORIGINAL,
+    PAPERS,
+    PAPERS_LOGS,
+    Comparison,
+    SuggestionSettings,
+)
 
 QUESTION = (
     "Which log suggests the next query best: the original, k-anonymity, clicks or sessions and clicks as the paper "
@@ -32,30 +42,33 @@ def steps(work: StudyWork) -> Sequence[Step]:
 
 
 def pictures(tables: Tables) -> dict[str, bytes]:
-    shared = [row for row in tables["same_prefixes"] if row["answered_by"] == "the paper's logs"]
+    shared = [row for row in tables["same_prefixes"] if row["answered_by"] == ALL_LOGS]
     return {"suggestion.png": plots.bars(tables["suggestion"], shared)}
 
 
 def words(tables: Tables, settings: SuggestionSettings) -> str:
     """The paper's order on equal prefixes, and what the releasable logs answer."""
     shared = {
-        row["log"]: row["precision"]
+        row["log"]: row
         for row in tables["same_prefixes"]
-        if row["answered_by"] == "the paper's logs" and (row["reading"] == "all" or row["log"] == ORIGINAL)
+        if row["answered_by"] == PAPERS_LOGS and (row["reading"] == "all" or row["log"] == ORIGINAL)
     }
     sentences = []
-    if None in shared.values():
+    if not all(row["prefixes"] for row in shared.values()):
         sentences.append("No prefix is answered by all of the paper's logs: the log is too small for this K.")
     else:
-        ranked = sorted(shared, key=lambda name: -shared[name])
-        told = ", ".join(f"{name} {shared[name]:.4f}" for name in ranked)
-        holds = shared[DP_S] > shared[DP_C] > shared[KA]
+        precision = {name: row["precision"] for name, row in shared.items()}
+        told = ", ".join(
+            f"{name} {precision[name]:.4f}" for name in sorted(precision, key=lambda name: -precision[name])
+        )
+        holds = precision[DP_S] > precision[DP_C] > precision[KA]
         sentences.append(
-            f"On the prefixes that all of the paper's logs answer, Precision@5 is {told}: the paper's order "
-            f"DP_S > DP_C > KA {'holds' if holds else 'does not hold'}."
+            f"On the {shared[DP_S]['prefixes']:,} prefixes that all of the paper's logs answer, Precision@5 is {told} "
+            f"(standard error {shared[DP_S]['error']:.4f}): the paper's order DP_S > DP_C > KA "
+            f"{'holds' if holds else 'does not hold'}."
         )
     for row in tables["suggestion"]:
-        if row["log"] not in (ORIGINAL, KA, DP_C, DP_S):
+        if row["log"] not in PAPERS:
             sentences.append(
                 f"{row['log']} (ε = {row['epsilon']:.3g}) holds {row['sequences']:,} sequences and {row['clicks']:,} "
                 f"clicked pairs and answers {row['sessions']:,} sessions."
