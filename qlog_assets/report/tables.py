@@ -35,7 +35,7 @@ CSV_BLOCK_BYTES = 1 << 26
 
 ColumnType = Literal["text", "integer", "texts"]
 TYPES: dict[str, pa.DataType] = {"text": pa.string(), "integer": pa.int64(), "texts": pa.list_(pa.string())}
-"""`texts` is an ordered list of texts, such as the queries of a session; in CSV it is a JSON array."""
+"""`texts` is an ordered list of texts, such as the queries of a session; in CSV it is a column per place."""
 
 USERS_WORDS = "Noisy number of different users who {} that month, within the limits on what one user adds."
 QUERY_WORDS = "A search query, normalised: Unicode NFKC, case folded, single spaces."
@@ -75,6 +75,11 @@ class TableLayout:
     def text_columns(self) -> tuple[str, ...]:
         """The columns that hold texts or lists of texts."""
         return tuple(column.name for column in self.columns if column.type != "integer")
+
+    @property
+    def list_columns(self) -> tuple[str, ...]:
+        """The columns that hold lists of texts."""
+        return tuple(column.name for column in self.columns if column.type == "texts")
 
     @property
     def schema(self) -> pa.Schema:
@@ -122,13 +127,44 @@ def rows_out_of_order(table: pa.Table, layout: TableLayout) -> int:
 
 
 def flatten_lists(table: pa.Table, layout: TableLayout) -> pa.Table:
-    """The same rows with each list as one JSON text: what can be compared, joined and written as a cell."""
+    """The same rows with each list as one JSON text: what can be compared and joined."""
     for position, column in enumerate(layout.columns):
         if column.type == "texts" and column.name in table.column_names:
             lists = table.column(column.name).to_pylist()
             texts = pa.array([json.dumps(texts, ensure_ascii=False) for texts in lists], pa.string())
             table = table.set_column(position, column.name, texts)
     return table
+
+
+def spread_lists(table: pa.Table, layout: TableLayout) -> pa.Table:
+    """The same rows with a column for every place in a list, `<name>_1` and so on; behind a list's end they are empty.
+
+    There are as many as the longest list has, and one where there is no row.
+    """
+    columns: dict[str, pa.ChunkedArray | pa.Array] = {}
+    for name in table.column_names:
+        column = table.column(name)
+        if name not in layout.list_columns:
+            columns[name] = column
+            continue
+        longest = pc.max(pc.list_value_length(column)).as_py() or 1
+        whole = pc.list_slice(column, 0, longest, return_fixed_size_list=True)
+        columns |= {f"{name}_{place + 1}": pc.fill_null(pc.list_element(whole, place), "") for place in range(longest)}
+    return pa.table(columns)
+
+
+def gather_lists(cells: pa.Table, layout: TableLayout) -> pa.Table:
+    """The rows that `spread_lists` spread, with their lists again."""
+    columns: dict[str, pa.ChunkedArray | pa.Array] = {}
+    for column in layout.columns:
+        if column.type != "texts":
+            columns[column.name] = cells.column(column.name)
+            continue
+        places = [name for name in cells.column_names if name.startswith(f"{column.name}_")]
+        texts = [cells.column(f"{column.name}_{place + 1}").to_pylist() for place in range(len(places))]
+        lists = [[text for text in row if text] for row in zip(*texts, strict=True)]
+        columns[column.name] = pa.array(lists, TYPES["texts"])
+    return pa.table(columns)
 
 
 def texts_of(column: pa.ChunkedArray | pa.Array) -> tuple[pa.Array, np.ndarray]:
@@ -147,13 +183,15 @@ def write_table(table: pa.Table, layout: TableLayout, directory: Path) -> dict[s
     nulls += [texts_of(table.column(name))[0].null_count for name in layout.text_columns]
     if any(nulls):
         raise TableError(f"{layout.name}: a released table holds no nulls")
+    if any(pc.any(pc.equal(texts_of(table.column(name))[0], "")).as_py() for name in layout.list_columns):
+        raise TableError(f"{layout.name}: a list in a released table holds no empty text, which is no cell in CSV")
     # One chunk, this schema and no metadata: how a table was put together does not show in the file.
     plain = table.cast(layout.schema).replace_schema_metadata(None).combine_chunks()
     if rows_out_of_order(plain, layout):
         raise TableError(f"{layout.name}: its rows are not in public order")
     parquet, text = directory / f"{layout.name}.parquet", directory / f"{layout.name}.csv"
     pq.write_table(plain, parquet, compression="zstd", compression_level=3, row_group_size=ROW_GROUP_ROWS)
-    _write_csv(flatten_lists(plain, layout), text)
+    _write_csv(spread_lists(plain, layout), text)
     return {"parquet": describe_file(parquet), "csv": describe_file(text)}
 
 
@@ -170,24 +208,24 @@ def escape_formulas(column: pa.Array) -> pa.Array:
 
 
 def read_csv(path: Path, layout: TableLayout) -> pa.Table:
-    """The rows of a CSV file that `write_table` wrote, with their texts unescaped."""
-    types = {column.name: pa.int64() if column.type == "integer" else pa.string() for column in layout.columns}
+    """The rows of a CSV file that `write_table` wrote, with their texts unescaped and their lists gathered."""
+    integers = {column.name: pa.int64() for column in layout.columns if column.type == "integer"}
+    with path.open(encoding="utf-8", newline="") as stream:
+        header = next(csv.reader(stream))
     rows = pa_csv.read_csv(
         path,
         read_options=pa_csv.ReadOptions(block_size=CSV_BLOCK_BYTES),
         parse_options=pa_csv.ParseOptions(newlines_in_values=True),
-        convert_options=pa_csv.ConvertOptions(column_types=types, strings_can_be_null=False),
+        convert_options=pa_csv.ConvertOptions(
+            column_types={name: integers.get(name, pa.string()) for name in header}, strings_can_be_null=False
+        ),
     )
-    for position, column in enumerate(layout.columns):
-        texts = rows.column(column.name)
-        if column.type == "text":
-            escaped = pc.starts_with(texts, "'")
-            plain = pc.if_else(escaped, pc.utf8_slice_codeunits(texts, 1), texts)
-            rows = rows.set_column(position, column.name, plain)
-        elif column.type == "texts":
-            lists = pa.array([json.loads(text) for text in texts.to_pylist()], TYPES["texts"])
-            rows = rows.set_column(position, column.name, lists)
-    return rows.cast(layout.schema)
+    for position, name in enumerate(rows.column_names):
+        if name not in integers:
+            texts = rows.column(name)
+            plain = pc.if_else(pc.starts_with(texts, "'"), pc.utf8_slice_codeunits(texts, 1), texts)
+            rows = rows.set_column(position, name, plain)
+    return gather_lists(rows, layout).cast(layout.schema)
 
 
 def _write_csv(table: pa.Table, path: Path) -> None:
