@@ -100,6 +100,7 @@ class Case:
                 ("synth", pick(("-1", "10", value)), "--first", others[1]),
                 ("plan", value, "--rows", others[0]),
                 ("study", value, "--month", others[0]),
+                ("suggest", value, "--release", pick((*PATHS, others[0])), "--count", pick(("3", others[1]))),
                 ("bench", "--scratch", pick(("loop", "empty", "/nowhere")), "--rows", "1000"),
                 ("ui", "--port", pick(("0", "-1", "99999", "x"))),
                 ("audit-mechanism", pick(("nothing", "", "\n", "--seed"))),

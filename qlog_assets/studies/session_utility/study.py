@@ -35,7 +35,7 @@ MEASURES = {"precision": "Precision@5", "recall": "Recall@5"}
 class UtilitySettings(SessionStudySettings):
     """What the study varies."""
 
-    test_sessions: int = Field(3000, ge=1, le=10**7)
+    test_sessions: int = Field(20_000, ge=1, le=10**7)
     """Sessions of held-out users that are tested."""
     thresholds: Annotated[tuple[int, ...], Listed] = (5, 10, 15, 20, 25, 30, 40, 50, 75, 100)
     """K."""

@@ -39,8 +39,9 @@ class SuggestionSettings(SessionStudySettings):
 
     threshold: int = Field(20, ge=1)
     """K of k-anonymity and of the paper's draws."""
-    test_sessions: int = Field(3000, ge=1, le=10**7)
-    """Sessions of held-out users that are tested; the paper's original log answers 18,475."""
+    test_sessions: int = Field(20_000, ge=1, le=10**7)
+    """Sessions of held-out users that are tested. The paper's original log answers 18,475; with 3,000, KA and DP_C of a
+    synthetic month differ by no more than chance."""
 
 
 @dataclass(frozen=True)

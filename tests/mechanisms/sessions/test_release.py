@@ -149,3 +149,10 @@ def test_seeded_simulations_repeat_themselves_and_never_charge(ingested: Path) -
             )
             for name in ("sessions", "clicks")
         )
+
+
+def test_a_release_suggests_what_people_search_next(released: Path) -> None:
+    facts = qlog(released, "suggest", "Weather", "--json").json
+    assert facts["release_id"] == folder_of(released).resolve().name
+    assert "train times" in [each["query"] for each in facts["suggestions"]]
+    assert "is not in" in qlog(released, "suggest", PRIVATE_QUERY.format(1)).refusal
