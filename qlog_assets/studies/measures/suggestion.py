@@ -4,21 +4,24 @@ Sessions make a query-flow graph: e(q, r) counts r anywhere after q, not only ne
 each query, and two queries are alike by the cosine of theirs. Eq. 10 adds the two with a weight λ on the clicks. Counts
 come in as they were released; a noisy one below zero counts as zero. How good suggestions are is `suggestion_scores`.
 
-Everything is sparse, and only queries that are asked for are multiplied: a month has a million queries.
+Everything is sparse, and only queries that are asked for are multiplied: a month has a million queries. scipy is
+imported where it is used: Dagster loads every study, and would wait for it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from scipy import sparse
 
 from qlog_assets.errors import ParameterError
+
+if TYPE_CHECKING:
+    from scipy import sparse
 
 Reading = Literal["all", "pairs"]
 """`all`: a pair counts in every released sequence that holds it, so a pair of a longer one counts again and again, as
@@ -76,12 +79,12 @@ class Suggester:
         parts = [] if pairs is None else [texts(pairs, "query"), texts(pairs, "next_query")]
         parts += [] if clicks is None else [texts(clicks, "query")]
         queries = sorted_texts(parts)
-        flow = sparse.csr_array((len(queries), len(queries)))
+        nothing, shape = np.empty(0, np.int64), (len(queries), len(queries))
+        flow, vectors = (count_matrix(nothing, nothing, nothing, each) for each in (shape, (len(queries), 0)))
         if pairs is not None:
             befores, afters = (number(queries, texts(pairs, name)) for name in ("query", "next_query"))
             several = befores != afters
-            flow = count_matrix(befores[several], afters[several], weights(pairs)[several], flow.shape)
-        vectors = sparse.csr_array((len(queries), 0))
+            flow = count_matrix(befores[several], afters[several], weights(pairs)[several], shape)
         if clicks is not None:
             urls = sorted_texts([texts(clicks, "url")])
             rows, columns = number(queries, texts(clicks, "query")), number(urls, texts(clicks, "url"))
@@ -206,6 +209,8 @@ def number(known: pa.Array, asked: pa.Array | pa.ChunkedArray) -> np.ndarray:
 
 def count_matrix(rows: np.ndarray, columns: np.ndarray, counts: np.ndarray, shape: tuple[int, int]) -> sparse.csr_array:
     """Counts added up by row and column, without the zeros."""
+    from scipy import sparse
+
     matrix = sparse.coo_array((counts, (rows, columns)), shape=shape).tocsr()
     matrix.eliminate_zeros()
     return matrix

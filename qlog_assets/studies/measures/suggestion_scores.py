@@ -9,12 +9,23 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
-from scipy import sparse
 
-from qlog_assets.studies.measures.suggestion import SUGGESTIONS, Candidates, Suggester, Suggestions, in_one_piece, rank
+from qlog_assets.studies.measures.suggestion import (
+    SUGGESTIONS,
+    Candidates,
+    Suggester,
+    Suggestions,
+    count_matrix,
+    in_one_piece,
+    rank,
+)
+
+if TYPE_CHECKING:
+    from scipy import sparse
 
 
 @dataclass(frozen=True)
@@ -111,7 +122,7 @@ class Questions:
         known = later >= 0
         rows, columns = prefixes.later_prefixes[known], later[known]
         shape = (len(prefixes.sessions), len(suggester.queries))
-        truth = sparse.coo_array((np.ones(len(rows)), (rows, columns)), shape=shape).tocsr()
+        truth = count_matrix(rows, columns, np.ones(len(rows)), shape)
         candidates = suggester.candidates(different, count)
         return cls(prefixes, asked, len(different), len(suggester.queries), candidates, truth, count)
 
@@ -135,8 +146,7 @@ class Questions:
 
     def _matrix(self, suggested: Suggestions) -> sparse.csr_array:
         ones = np.ones(len(suggested.asked))
-        places = (suggested.asked, suggested.suggested)
-        return sparse.coo_array((ones, places), shape=(self.different, self.known)).tocsr()
+        return count_matrix(suggested.asked, suggested.suggested, ones, (self.different, self.known))
 
 
 def score(prefixes: Prefixes, answers: Answers, among: np.ndarray, count: int = SUGGESTIONS) -> Scores:
