@@ -1,8 +1,9 @@
 -- The first sessions of each user that have two queries or more, each cut to its first queries: one row a query, in
--- order. Reads only that user's rows.
+-- order. Reads only that user's rows and, with in_domain, the public queries of domain_queries.
 -- A session ends where more than session_gap_minutes pass. Searches of one time are in one session, in the order of
--- their bytes. Rules in this order: a query right after itself (the next page of results, a second click) falls away
--- where collapse_repeats says so, sessions of one query fall away, then the first sessions are kept, then each is cut.
+-- their bytes. Rules in this order: queries outside the domain fall away, a query right after itself (the next page of
+-- results, a second click) falls away where collapse_repeats says so, sessions of one query fall away, then the first
+-- sessions are kept, then each is cut.
 WITH pauses AS (
     SELECT
         "user",
@@ -32,6 +33,7 @@ followed AS (
         session_number,
         lag(query) OVER (PARTITION BY "user", session_number ORDER BY "time", query) AS query_before
     FROM numbered
+    WHERE NOT $in_domain OR query IN (SELECT query FROM domain_queries)
 ),
 
 placed AS (

@@ -23,8 +23,8 @@ ROOT = Path(__file__).resolve().parents[2]
 NAMES = [each.name for each in releasable()]
 
 PINS = {
-    "safelog": (2, "dd5fb1960ac823cc"),
-    "sessions": (1, "5b29770c19f98221"),
+    "safelog": (2, "0e5650890cf684e4"),
+    "sessions": (1, "ceecee8c6276efc6"),
     "zealous": (1, "88f18af1dab1b63b"),
 }
 
