@@ -214,6 +214,19 @@ def test_a_month_that_every_mechanism_skipped_can_be_forgotten_and_its_rows_stay
     assert set(away) == {MARCH, APRIL}, "a file that comes again does not bring back what was decided and forgotten"
 
 
+@pytest.mark.slow
+def test_rows_that_were_brought_back_and_withdrawn_leave_the_month_forgotten(released: Path, tmp_path: Path) -> None:
+    """Otherwise the next file would bring a forgotten month back and nobody would have said so."""
+    assert qlog(released, "forget", "--before", APRIL, "--landing", "--json").json["months"] == [MARCH]
+    late, later = tmp_path / "late.txt", tmp_path / "later.txt"
+    for number, path in enumerate((late, later)):
+        path.write_text(AOL_HEADER + f"late{number}\tnews\t{MARCH}-09 10:00:00\t\t\n", "utf-8")
+    assert qlog(released, "ingest", late, "--format", "aol", "--yes", "--json").json["months"] == {MARCH: 1}
+    assert qlog(released, "ingest", "withdraw", "late.txt", "--reason", "a test").success
+    answer = qlog(released, "ingest", later, "--format", "aol", "--json").json
+    assert (answer["months"], answer["left_out"]) == ({}, {MARCH: 1})
+
+
 def test_a_file_of_one_month_goes_although_another_file_of_that_month_stays(tmp_path: Path) -> None:
     home = make_home(tmp_path / "warehouse")
     header, *rows = small_log().splitlines(keepends=True)
