@@ -82,6 +82,14 @@ def test_the_ledger_records_what_was_forgotten_before_it_is_gone(released: Path)
     assert list(event.facts["files"].values()) == [[MARCH, APRIL]]
 
 
+def test_whoever_waits_for_it_hears_how_far_it_is(released: Path) -> None:
+    (name,) = landed(released)
+    size, heard = (released / "landing" / "aol" / name).stat().st_size, []
+    door = door_at(released)
+    forget_before(door.warehouse, door.policy, door.ledger, APRIL, False, lambda *told: heard.append(told))
+    assert heard == [(0, size, f"looking at {name}"), (0, 1, f"deleting {MARCH}")]
+
+
 def test_audits_stay_green_and_say_what_can_no_longer_be_counted(released: Path) -> None:
     forget(released)
     answer = qlog(released, "audit", "--json").json
