@@ -127,3 +127,11 @@ def test_a_batch_is_not_withdrawn_while_anything_is_drawn_from_one_of_its_months
         assert reason in str(failure.error.cause)
     assert Ledger.read(ingested / "ledger.db").batch_withdrawals("small") == [] and raw_rows(ingested) == rows
     assert run("withdraw_batch", poor, reason="a test").success and raw_rows(ingested) == rows - 3
+
+
+def test_the_page_of_a_file_without_urls_says_what_releases_would_pay_for(ingested: Path, run: Run) -> None:
+    path = ingested / "landing" / "excite" / "plain.log"
+    path.parent.mkdir()
+    path.write_text("2A9EABFB35F5B954\t060309105432\tnews\n", encoding="latin-1")
+    note = page(run("ingest", batch_key(path, "excite")))["note"]
+    assert note.startswith("plain.log has no column of urls: ") and "has_urls = false" in note
