@@ -110,6 +110,23 @@ def test_what_forgetting_takes_out_of_a_batch_is_not_taken_for_tampering(release
     assert any("from its landing file" in each for verdict in report.releases for each in verdict.recomputed)
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("words", [(), ("--yes",)], ids=["left out", "brought back"])
+def test_a_file_that_was_read_again_after_forgetting_is_no_finding_of_a_deep_audit(
+    released: Path, words: tuple[str, ...]
+) -> None:
+    (name,) = landed(released)
+    forget(released)
+    answer = qlog(released, "ingest", released / "landing" / "aol" / name, "--format", "aol", *words, "--json").json
+    assert set(answer["left_out"]) == (set() if words else {MARCH})
+    build_chain(released, APRIL)
+    release(released, APRIL)
+    door = door_at(released)
+    report = audit_warehouse(door.warehouse, "small", deep=door.policy.lists)
+    assert report.ok, report.all_findings
+    assert any("from its landing file" in each for verdict in report.releases for each in verdict.recomputed)
+
+
 def test_the_public_release_is_still_served_and_still_watched(released: Path) -> None:
     forget(released)
     before = public_files(released)
