@@ -25,6 +25,7 @@ from qlog_assets.months import Month
 from qlog_assets.pipeline.batches import Admission, IngestPolicy
 from qlog_assets.pipeline.public_material import PoolPolicy, PublicLists
 from qlog_assets.privacy.parameters import Exact, Parameters
+from qlog_assets.settings import unknown_key
 from qlog_assets.sources.readers import MonthRange
 from qlog_assets.storage.plain_files import is_absent, read_toml
 
@@ -151,6 +152,10 @@ class Policy(Parameters):
                 raise ParameterError(f"{each.name}: {error}") from None
         super().__init__(**{**values, "mechanisms": sections})
 
+    @classmethod
+    def known_keys(cls) -> list[str]:
+        return [*(name for name in cls.model_fields if name != "mechanisms"), *(each.name for each in simulated())]
+
     @model_validator(mode="after")
     def _check_together(self) -> Self:
         if self.last is not None and self.last < self.first:
@@ -256,7 +261,7 @@ class Policy(Parameters):
                 )
             if mechanism is not None and section in self.mechanisms and section != mechanism:
                 raise ParameterError(f"{key}: is no parameter of {mechanism}, which is to be released")
-        return self._with_values(named)
+        return self._with_values(named, mechanism)
 
     def with_settings(self, changes: Mapping[str, Any]) -> Policy:
         """This policy with what somebody wants to try who is never charged: anything but files, data set and ledger.
@@ -282,20 +287,34 @@ class Policy(Parameters):
         model = getattr(self, section, None) if section in type(self).model_fields else None if section else self
         return isinstance(model, Parameters) and name != "mechanisms" and name in type(model).model_fields
 
-    def _with_values(self, named: Mapping[str, Any]) -> Policy:
+    def _with_values(self, named: Mapping[str, Any], mechanism: str | None = None) -> Policy:
         changed = {name: getattr(self, name) for name in type(self).model_fields if name != "mechanisms"}
         changed |= {name: dict(section) for name, section in self.mechanisms.items()}
         for key, value in named.items():
             section, _, name = key.rpartition(".")
             target = changed if not section else _as_values(changed.get(section))
             if target is None or name not in target:
-                raise ParameterError(f"{key}: unknown key")
+                raise ParameterError(f"{key}: {self._unknown(key, changed, mechanism)}")
             target[name] = read_none(as_written(value))
             if section:
                 changed[section] = target
         policy = type(self)(**changed)
         policy._source, policy._in_file = self._source, self.in_file
         return policy
+
+    def _unknown(self, key: str, values: Mapping[str, Any], mechanism: str | None) -> str:
+        """What is said of a key that these values of a policy do not have; a bare one was meant for the mechanism."""
+        section, _, name = key.rpartition(".")
+        if section and (there := _as_values(values.get(section))) is not None:
+            return unknown_key(name, there)
+        if section:
+            return unknown_key(section, (name for name, value in values.items() if _as_values(value) is not None))
+        if mechanism is not None:
+            return unknown_key(name, self.section(mechanism).known_keys())
+        parameters = {name: None for each in self.mechanisms.values() for name in type(each).model_fields}
+        near = unknown_key(name, (*parameters, *values))
+        wanted = "unknown key: a parameter of a mechanism is written by its name, others as section.key"
+        return near if "perhaps" in near else f"{wanted} (docs/policy.md has them all)"
 
     def as_public(self) -> dict[str, Any]:
         """The policy as JSON values, every section under its name."""

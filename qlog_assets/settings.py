@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import stat
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -31,19 +32,33 @@ class FrozenModel(BaseModel):
         try:
             super().__init__(**values)
         except ValidationError as error:
-            raise ParameterError(one_line(error)) from None
+            raise ParameterError(one_line(error, self.known_keys())) from None
+
+    @classmethod
+    def known_keys(cls) -> list[str]:
+        """What may be written."""
+        return list(cls.model_fields)
 
 
-def one_line(error: ValidationError) -> str:
-    """The first complaints of pydantic as one line: `key: what is wrong`."""
+def one_line(error: ValidationError, known: Iterable[str]) -> str:
+    """The first complaints of pydantic about a model with these keys as one line: `key: what is wrong`."""
     problems = []
     for item in error.errors(include_url=False, include_context=False)[:3]:
         key = ".".join(str(part) for part in item["loc"])
         message = item["msg"].removeprefix("Value error, ")
         if item["type"] == "extra_forbidden":
-            message = "unknown key"
+            message = unknown_key(key, known)
         problems.append(f"{key}: {message}" if key else message)
     return "; ".join(problems)
+
+
+def unknown_key(key: str, known: Iterable[str]) -> str:
+    """What is said of a key that is not there: the one that was meant, or all there are."""
+    from difflib import get_close_matches
+
+    names = list(known)
+    near = get_close_matches(key, names, 1)
+    return f"unknown key: {f'perhaps {near[0]}' if near else 'there are ' + ', '.join(names)}"
 
 
 VARIABLES = {

@@ -13,7 +13,7 @@ from qlog_assets.mechanisms.mechanism import Mechanism
 from qlog_assets.mechanisms.register import mechanism as known_mechanism
 from qlog_assets.policy import Policy, qualify_names, read_none
 from qlog_assets.privacy.parameters import exact
-from qlog_assets.settings import Settings
+from qlog_assets.settings import Settings, unknown_key
 
 LARGEST_EPSILON = 1000
 
@@ -58,7 +58,8 @@ def section_with(asked: Mechanism, settings: Mapping[str, str]) -> tuple[Policy,
     changes = {key.removeprefix(f"{asked.name}."): read_none(text) for key, text in settings.items()}
     unknown = set(changes) - set(asked.policy_section.model_fields)
     if unknown:
-        raise QlogError(f"{sorted(unknown)[0]}: unknown key of {asked.name}")
+        key = sorted(unknown)[0]
+        raise QlogError(f"{key}: {unknown_key(key, asked.policy_section.model_fields)}")
     return policy, asked.policy_section().with_changes(**changes)
 
 

@@ -7,6 +7,7 @@ Only counts and released tables go to it, through a pipe. Where it ends before i
 from __future__ import annotations
 
 import contextlib
+import gc
 import os
 import pickle
 import signal
@@ -109,4 +110,5 @@ def answer_questions(evaluate: Callable[..., suites.CheckResult] = suites.evalua
 
 
 if __name__ == "__main__":
+    gc.set_threshold(100_000)  # as the command itself: see cli/app.py
     answer_questions()

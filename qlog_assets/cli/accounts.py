@@ -97,7 +97,9 @@ def register(app: typer.Typer) -> None:
         from qlog_assets.verify.retention import forget_before
 
         warehouse, policy, ledger = open_account()
-        show(forget_before(warehouse, policy, ledger, parse_month(before), landing), as_json, forget_lines)
+        with progress_bar(as_json) as (_, bar):
+            facts = forget_before(warehouse, policy, ledger, parse_month(before), landing, bar)
+        show(facts, as_json, forget_lines)
 
 
 def audit_lines(facts: dict[str, Any]) -> None:

@@ -95,10 +95,10 @@ def ingest(
 
     `qlog ingest list` shows what was read, and `qlog ingest withdraw` takes a bad file out of use.
     """
-    warehouse, policy = opened()
     if check:
         from qlog_assets.api.batches import check_files
 
+        warehouse, policy = opened()
         with progress_bar(as_json) as (tell, bar):
             facts = check_files(warehouse, policy, paths, format, columns, tell, bar)
         show(facts, as_json, check_lines)
@@ -111,6 +111,7 @@ def ingest(
         with checking_beside(), progress_bar(as_json) as (tell, bar):
             from qlog_assets.api.operations import ingest_files
 
+            warehouse, policy = opened()
             return ingest_files(
                 warehouse,
                 policy,

@@ -58,8 +58,21 @@ def plan_lines(facts: dict[str, Any]) -> None:
     known = "as the policy has it" if facts["releasable"] else "parameters (this mechanism cannot be released yet)"
     console.print(f"\nRecommended, at ε = {facts['epsilon']:.6g} and δ = {facts['delta']:.3g}, {known}:\n")
     console.print(facts["policy"])
+    console.print(f"\n{chosen_because(facts)}")
     if facts["plot"] is not None:
         console.print(f"\nplot: {facts['plot']}")
+
+
+def chosen_because(facts: dict[str, Any]) -> str:
+    """Why these settings: the rule that they were ranked by."""
+    from qlog_assets.studies.planning.planner import WORST_ERROR, WORST_NOISE, WORTHWHILE
+
+    return (
+        f"Why: these came out first of {len(facts['settings'])} settings of the same ε and δ, drawn on made-up users. "
+        f"Better is what leaves counts that noise moves by at most {100 * WORST_ERROR:.0f} % and at most "
+        f"{100 * WORST_NOISE:.0f} % of rows from noise; then more tables of at least {WORTHWHILE} rows; then more "
+        "rows. docs/planning.md says more."
+    )
 
 
 def told_cells(told: dict[str, Any]) -> tuple[Any, ...]:

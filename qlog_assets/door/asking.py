@@ -168,6 +168,8 @@ class Question:
         if self.reads_log:
             for part in parts_of_month(self.warehouse, self.month, book):  # which says so where there are none
                 refuse_other_users(part.provenance.month, one_user_of(part), self.policy.unit.one_user)
+        for stage in self.mechanism.stages:  # which says so where the month has no release to be counted over
+            stage.find_domain(self.warehouse, self.month, self.policy.stage_parameters(self.mechanism))
         # The pool that ships with qlog is read by the run, beside the imports that it waits for: its size is known.
         known = known_list_rows(self.policy)
         sizes = {name: known[name] if name in known else self.lists[name].rows for name in self.named_lists}

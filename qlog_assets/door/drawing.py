@@ -12,6 +12,7 @@ from qlog_assets.door.draws import DrawnRelease
 from qlog_assets.ledger import Charge, Ledger
 from qlog_assets.mechanisms.mechanism import Drawn, Mechanism
 from qlog_assets.pipeline.public_material import public_facts
+from qlog_assets.pipeline.released_domain import domain_facts
 from qlog_assets.policy import Policy
 from qlog_assets.privacy.guarantee import WORDS
 from qlog_assets.privacy.randomness import RandomSource
@@ -68,7 +69,10 @@ def describe_draw(
         salt=secrets.token_hex(16),
         software=software_versions(),
         about=policy.about.as_public(),
-        public_material=tuple(public_facts(inputs[name]) for name in mechanism.public_inputs if name in inputs),
+        public_material=(
+            *(public_facts(inputs[name]) for name in mechanism.public_inputs if name in inputs),
+            *domain_facts(inputs[mechanism.limited_stage.name]),
+        ),
         words=WORDS,
         budget=ledger.dataset(charge.dataset).public_terms(),
         failure=failure,

@@ -51,7 +51,7 @@ def lock_months(warehouse: Warehouse, months: Iterable[str], undone: str) -> Ite
     with ExitStack() as doors:
         for month in sorted(months):
             for mechanism in releasable():
-                doors.enter_context(lock_month(warehouse, mechanism.name, month, undone=undone))
+                doors.enter_context(lock_month(warehouse, mechanism.name, month, LONGEST_WAIT_SECONDS, undone))
         yield
 
 

@@ -221,8 +221,8 @@ def unit_change(state: State, known: Dataset, window: int | None, since: Month |
 
 def in_words(budget: Budget, amount: Amount, text: Callable[[Fraction], str] = readable) -> str:
     """The numbers that this budget's accountant adds up; `text` rounds what is spent up, what is left down."""
-    first = f"epsilon {text(amount.epsilon)}" if budget.accountant == "basic" else f"rho {text(amount.rho)}"
-    return f"{first}, delta {text(amount.delta)}"
+    first = f"ε = {text(amount.epsilon)}" if budget.accountant == "basic" else f"ρ = {text(amount.rho)}"
+    return f"{first}, δ = {text(amount.delta)}"
 
 
 def dataset_of(state: State, name: str) -> Dataset:
@@ -236,7 +236,8 @@ def charge_of(state: State, release: str) -> Charge:
     if charge is None:
         # A fingerprint stays out of messages: it is made from input digests.
         fingerprint = re.fullmatch(r"[0-9a-f]{64}", release)
-        raise UnknownReleaseError(f"the ledger knows no release {'of this fingerprint' if fingerprint else release}")
+        named = "of this fingerprint" if fingerprint else release
+        raise UnknownReleaseError(f"the ledger knows no release {named}: qlog ledger shows those there are")
     return charge
 
 

@@ -2,6 +2,7 @@
 
 # No `from __future__ import annotations`: Dagster reads the annotations of op functions as they are.
 
+from collections.abc import Sequence
 from typing import Any
 
 import dagster as dg
@@ -36,8 +37,13 @@ WITHDRAW_JOB, WITHDRAW_STEP = "withdraw_batch", "withdrawal"
 DATA_VERSION_TAG = "dagster/data_version"
 
 
-def batch_metadata(warehouse: Warehouse, engine: Engine, book: Book, partition: Partition) -> dict[str, Any]:
-    """A batch's page: its file, what became of its rows, its months, and what they do to months decided before."""
+def batch_metadata(
+    warehouse: Warehouse, engine: Engine, book: Book, partition: Partition, warnings: Sequence[str] = ()
+) -> dict[str, Any]:
+    """A batch's page: its file, what became of its rows, its months, and what they do to months decided before.
+
+    `warnings` are what is known of the file besides.
+    """
     counts, reasons = batch_counts(partition), count_reasons(engine, partition)
     facts: dict[str, Any] = {
         "file": name_of(warehouse, partition),
@@ -54,6 +60,7 @@ def batch_metadata(warehouse: Warehouse, engine: Engine, book: Book, partition: 
     notes = note_no_search(partition.provenance.parameters.get("columns", {}), counts["read"], reasons)
     notes += describe_late_rows(warehouse, book, partition, LAUNCHPAD)
     notes += describe_left_out(warehouse, partition, LAUNCHPAD)
+    notes += warnings
     return facts | ({"note": "\n".join(notes)} if notes else {})
 
 

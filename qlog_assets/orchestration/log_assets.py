@@ -30,6 +30,7 @@ from qlog_assets.pipeline.batches import (
     inspect_rejected,
     months_of,
     readable_batches,
+    warn_of_urls,
 )
 from qlog_assets.pipeline.cleaned_log import CLEANED_LOG
 from qlog_assets.pipeline.decided_months import forgotten_months
@@ -88,7 +89,7 @@ def log_assets(months: dg.PartitionsDefinition) -> list[Definition]:
         gone = [] if said.get("bring_back_forgotten") else list(forgotten_months(home, book))
         with warehouse.engine() as engine:
             partition, fresh = ingest_batch(home, engine, batch, admission, context.run_id, book, gone, progress)
-            facts = batch_metadata(home, engine, book, partition)
+            facts = batch_metadata(home, engine, book, partition, warn_of_urls([batch.source], chosen.has_urls))
         yield materialized(partition, started, fresh, facts)
         # After the batch: what is reported before what it is made of would look out of date.
         for month in map(Month, sorted(months_of(partition))):

@@ -17,7 +17,7 @@ from qlog_assets.door.door import Door
 from qlog_assets.ledger import Book
 from qlog_assets.mechanisms.mechanism import Mechanism
 from qlog_assets.orchestration.asking import asked_again, is_refused, saying_refused
-from qlog_assets.orchestration.metadata import OWNERS, receipt_metadata, seconds_since, warning_metadata
+from qlog_assets.orchestration.metadata import OWNERS, off_metadata, receipt_metadata, seconds_since, warning_metadata
 from qlog_assets.orchestration.resources import PolicyResource, WarehouseResource, month_of
 from qlog_assets.orchestration.stage_assets import Definition, stage_assets
 from qlog_assets.pipeline.public_material import PUBLIC_LISTS
@@ -84,7 +84,7 @@ def draw_asset(months: dg.PartitionsDefinition, mechanism: Mechanism) -> dg.Asse
         with saying_refused(context, mechanism):
             receipt = door.draw(mechanism.name, month, again=asked_again(context, mechanism))
             yield dg.MaterializeResult(
-                metadata=receipt_metadata(receipt, ledger, started),
+                metadata=receipt_metadata(receipt, ledger, started) | off_metadata(policy.chosen(), mechanism),
                 data_version=dg.DataVersion(receipt.charge.release_id),
             )
 

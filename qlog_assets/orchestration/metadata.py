@@ -13,7 +13,9 @@ from qlog_assets.checks.suites import CheckResult
 from qlog_assets.door.door import Receipt
 from qlog_assets.ledger import Ledger
 from qlog_assets.ledger.budget import readable, readable_left
+from qlog_assets.mechanisms.mechanism import Mechanism
 from qlog_assets.mechanisms.register import mechanism
+from qlog_assets.policy import Policy
 from qlog_assets.storage.partition import Partition
 
 OWNERS = ["team:privacy-engineering"]
@@ -74,6 +76,12 @@ def receipt_metadata(receipt: Receipt, ledger: Ledger, started: float) -> dict[s
         f"threshold {name}": value for name, value in (receipt.thresholds or receipt.guarantee.thresholds).items()
     }
     return facts
+
+
+def off_metadata(policy: Policy, drawn: Mechanism) -> dict[str, Any]:
+    """The parts that the policy switches off because they could not hold a row, such as clicks without urls."""
+    off = policy.switched_off(drawn)
+    return {"switched off": "\n".join(off)} if off else {}
 
 
 def study_metadata(facts: dict[str, Any], started: float) -> dict[str, Any]:

@@ -7,7 +7,7 @@ makes the same stage beside it. What a stage depends on is what its provenance s
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,7 @@ from qlog_assets.ledger.book import Book
 from qlog_assets.months import Month
 from qlog_assets.pipeline.entered import refuse_unentered, write_entered
 from qlog_assets.pipeline.public_material import PUBLIC_LISTS, PublicLists, build_public_list
+from qlog_assets.pipeline.released_domain import ReleasedDomain, find_domain
 from qlog_assets.storage.engine import Engine
 from qlog_assets.storage.partition import Partition, Provenance, TableFacts, describe
 from qlog_assets.storage.statements import statement_version
@@ -41,6 +42,8 @@ class Work:
     """Whether `current` moves to what is made. A study makes its tables beside those that releases are made from."""
     book: Book | None = None
     """Where what is made is entered. None: nothing that is made can be released."""
+    domain: ReleasedDomain | None = None
+    """The published release of the same month whose queries the stage reads, if it reads one."""
 
 
 Inputs = Mapping[str, Partition]
@@ -74,6 +77,9 @@ class Stage:
     again."""
     count_rows_from_nowhere: Callable[[Engine, Partition, Partition], int] | None = None
     """For the audit, while the cleaned log is still there: how many rows of a partition it does not account for."""
+    domain_for: Callable[[Any], str | None] = lambda parameters: None
+    """The mechanism on whose behalf it reads the queries of a published release of the same month; None: it reads none.
+    By the policy's section."""
     origin: Callable[[Warehouse, Month], dict[str, str]] | None = None
     """For a stage that reads no other one: digests, by name, of what it is made from instead."""
 
@@ -103,6 +109,7 @@ class Stage:
             )
             if found is not None:
                 inputs[name] = found
+        work = replace(work, domain=self.find_domain(work.warehouse, work.month, work.parameters))
         book = work.book
         if book is not None and work.make_current:
             refuse_unentered(book, inputs.values())
@@ -132,6 +139,8 @@ class Stage:
         if self.origin is not None:
             digests = self.origin(warehouse, month)
             upstream |= {f"{ORIGIN}:{name}": digest for name, digest in digests.items()}
+        domain = self.find_domain(warehouse, month, parameters)
+        upstream |= {} if domain is None else domain.upstream
         return describe(
             self.name,
             month,
@@ -140,6 +149,11 @@ class Stage:
             upstream=upstream,
             run_id=run_id,
         )
+
+    def find_domain(self, warehouse: Warehouse, month: Month, parameters: Any) -> ReleasedDomain | None:
+        """The published release of the month whose queries it reads; None where it reads none."""
+        mechanism = self.domain_for(parameters)
+        return None if mechanism is None else find_domain(warehouse, month, mechanism, self.name)
 
     def make_current_month(self, work: Work) -> tuple[Partition, bool]:
         """The same from the partitions that are current."""

@@ -7,6 +7,7 @@ read. None of these is waited for.
 from __future__ import annotations
 
 import os
+import re
 import stat
 import tomllib
 from collections.abc import Callable
@@ -102,6 +103,20 @@ def read_toml(
         raise QlogError(f"{path}: not a readable TOML file: its values are nested too deep") from None
     except ValueError as error:
         # What a line that is no TOML, bytes that are no UTF-8 and a number of thousands of digits have in common.
-        raise QlogError(
-            f"{path}: not a TOML file: {error}" if quoting else f"{path}: not a readable TOML file: {wanted}"
-        ) from None
+        if not quoting:
+            raise QlogError(f"{path}: not a readable TOML file: {wanted}") from None
+        where, reason = find_in_toml(error, content)
+        raise QlogError(f"{path}{where}: not a TOML file: {reason}") from None
+
+
+def find_in_toml(error: ValueError, content: bytes) -> tuple[str, str]:
+    """At which line a text is no TOML, as words behind the file's name, and why."""
+    if isinstance(error, UnicodeDecodeError):
+        line = content.count(b"\n", 0, error.start) + 1
+        return f", line {line}", "bytes that are no UTF-8: write the file as UTF-8"
+    reason, _, place = str(error).rpartition(" (at ")
+    if found := re.fullmatch(r"line (\d+), column (\d+)\)", place):
+        return f", line {found[1]}", f"{reason} (column {found[2]}): correct that line"
+    if place == "end of document)":
+        return f", line {len(content.splitlines())}", f"{reason} (at the end of the file): correct that line"
+    return "", str(error)  # Python's own complaint about a number of thousands of digits has no place

@@ -24,7 +24,6 @@ from qlog_assets.mechanisms.sessions.parameters import SessionParameters
 from qlog_assets.pipeline.cleaned_log import CLEANED_LOG, view_searches
 from qlog_assets.pipeline.stage import Work
 from qlog_assets.policy import Policy
-from qlog_assets.privacy.limits import SESSION_GAP_MINUTES
 from qlog_assets.privacy.paper_selection import PaperReleased
 from qlog_assets.privacy.parameters import Parameters, Scale
 from qlog_assets.privacy.randomness import SeededRandom
@@ -158,13 +157,9 @@ class HeldOutMonth:
         return PrintedCounts(engine, self.settings, items, clicks)
 
     def _keep_all_sessions(self) -> None:
-        self.engine.statement_table(
-            "sessions/kept_sessions",
-            session_gap_minutes=SESSION_GAP_MINUTES,
-            sessions_per_user=ALL_SESSIONS,
-            queries_per_session=LONGEST_SESSION,
-            collapse_repeats=self.settings.collapse_repeats,
-        )
+        settings = self.settings
+        limits = {"sessions_per_user": ALL_SESSIONS, "queries_per_session": LONGEST_SESSION}
+        draw.keep_sessions(self.engine, settings.paper(ANY_K), collapse=settings.collapse_repeats, **limits)
 
 
 @dataclass(frozen=True)
@@ -210,15 +205,15 @@ def draw_variant(engine: Engine, variant: str, chosen: SessionParameters, seed: 
     draw.keep_sessions(engine, chosen, collapse=chosen.collapse_repeats)
     draw.keep_clicks(engine, chosen)
     drawn = draw.draw_kept(engine, variant, chosen, SeededRandom(seed))
-    tables = {name: each.rows for name, each in drawn.items()}
+    tables = {name: each.rows for name, each in drawn.tables.items()}
     return Log(tables.get("clicks"), tables.get("sessions"))
 
 
 def modern_parameters(policy: Policy) -> SessionParameters:
-    """What the policy's releases of sessions are drawn with."""
+    """What the policy's releases of sessions are drawn with; over a release of the same month, no study draws."""
     chosen = mechanism("sessions").plain_parameters(policy.section("sessions"))
     assert isinstance(chosen, SessionParameters)
-    return chosen
+    return chosen.with_changes(domain="open")
 
 
 def sound_parameters(policy: Policy, settings: SessionStudySettings) -> SessionParameters:

@@ -17,6 +17,7 @@ from qlog_assets.mechanisms.register import releasable_mechanism
 from qlog_assets.months import Month
 from qlog_assets.pipeline.batches import EARLIER_NAME, LANDING_BATCH, identity_of
 from qlog_assets.pipeline.landing import landed_files, name_part
+from qlog_assets.pipeline.released_domain import RELEASE
 from qlog_assets.pipeline.stage import ORIGIN, Stage
 from qlog_assets.privacy.parameters import Parameters
 from qlog_assets.storage.digests import file_checksum
@@ -202,6 +203,8 @@ class Lineage:
                     self._missing_landing(partition.provenance.month, found)
             elif asset == ORIGIN:
                 self._origin(partition, batch, shape, found)
+            elif asset == RELEASE:
+                self._domain(batch, shape, found)
             elif not (self.warehouse.private / asset / PUBLIC_MATERIAL).is_dir():
                 # Public material belongs to no month; it is looked at by its content.
                 self._pass(asset, batch or partition.provenance.month, shape, found)
@@ -224,6 +227,14 @@ class Lineage:
             return
         if stage.origin(self.warehouse, Month(made.month)).get(name) != digest:
             _note(found, f"the {name.replace('_', ' ')} of {made.month} is no longer there as it was read")
+
+    def _domain(self, release_id: str, digest: str, found: Followed) -> None:
+        """The release that a stage was counted over: published once, with this very manifest."""
+        charges = {charge.release_id: charge for charge in self.ledger.charges()}
+        if release_id not in charges or charges[release_id].manifest_digest != digest:
+            found.findings.append(f"lineage: it was counted over {release_id}, which the ledger did not publish so")
+        elif charges[release_id].state != "published":
+            _note(found, f"{release_id}, which it was counted over, is {charges[release_id].state}")
 
     def _pass(self, asset: str, month: str, shape: str, found: Followed) -> None:
         """One partition on the way and what is above it; what retention deleted becomes a note."""

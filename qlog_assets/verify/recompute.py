@@ -24,6 +24,7 @@ from qlog_assets.pipeline.batches import (
 )
 from qlog_assets.pipeline.landing import batch_of, landed_files, landing_checksum
 from qlog_assets.pipeline.public_material import PUBLIC_LISTS, PublicLists, pool_spec
+from qlog_assets.pipeline.released_domain import domain_read
 from qlog_assets.pipeline.stage import ORIGIN, Stage, Work
 from qlog_assets.pipeline.user_key import with_user_key
 from qlog_assets.privacy.parameters import Parameters
@@ -100,8 +101,12 @@ class Recomputation:
         inputs = {
             name: self._above(name, made.month, shape) for name, shape in made.upstream.items() if ":" not in name
         }
+        try:
+            domain = domain_read(self.warehouse, partition)
+        except QlogError as error:
+            return Outcome(f"{label}: it cannot be computed again: {error}")
         with self.workplace.engine() as engine, self.workplace.directory() as directory:
-            work = Work(self.warehouse, engine, month, parameters)
+            work = Work(self.warehouse, engine, month, parameters, domain=domain)
             again = stage.write(work, inputs, directory)
             files = {name: [directory / file for file in facts.files] for name, facts in again.items()}
             return compared(label, " and ".join(inputs) or "what was collected", engine, partition, files)
@@ -151,7 +156,11 @@ class Recomputation:
         if describe_reading(batch, admission) != made.parameters:
             return Outcome(f"{label}: the column map beside its landing file is another one now", differs=True)
         with self.workplace.engine() as engine:
-            again, _ = ingest_batch(self.workplace.warehouse, engine, batch, admission)
+            try:
+                again, _ = ingest_batch(self.workplace.warehouse, engine, batch, admission)
+            except QlogError as error:
+                # Readers of one number may differ in which files they refuse whole, never in what they make of one.
+                return Outcome(f"{label}: it cannot be read again: {error}")
             # What a forgotten month took with it is not looked for.
             gone = forgotten - set(made.tables)
             files = {name: again.files(name) for name in again.provenance.tables if name not in gone}

@@ -7,6 +7,7 @@ that a run that was killed, or that left the landing files alone, can be followe
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -28,6 +29,8 @@ from qlog_assets.storage.dagster_home import SETTINGS, open_existing
 from qlog_assets.storage.private_files import remove_whole
 from qlog_assets.storage.warehouse import Warehouse
 
+Bar = Callable[[int, int, str], None]
+"""Hears how many parts are done, of how many, and which one is next."""
 FORGET_POINTS = (
     "forgetting_recorded",
     "partitions_forgotten",
@@ -47,13 +50,19 @@ class LandingFile:
 
 
 def forget_before(
-    warehouse: Warehouse, policy: Policy, ledger: Ledger, before: Month, delete_landing: bool
+    warehouse: Warehouse,
+    policy: Policy,
+    ledger: Ledger,
+    before: Month,
+    delete_landing: bool,
+    bar: Bar = lambda done, of, step: None,
 ) -> dict[str, Any]:
     """Delete the private partitions and draws of published months before a month; say which landing files hold them.
 
     A month with nothing published, unless every mechanism skipped it, or with a release that is not finished, keeps its
-    data and is named with the reason.
+    data and is named with the reason. `bar` hears how far it is.
     """
+    hash_landing_files(warehouse, bar)
     older = sorted(month for month in held_months(warehouse, ledger, policy) if month < before)
     with lock_months(warehouse, older, undone="nothing was forgotten"):
         charges = ledger.charges(policy.dataset)
@@ -78,7 +87,7 @@ def forget_before(
             }
             ledger.record("forgotten", policy.dataset, facts)
             door.on_point("forgetting_recorded")
-            forget_private(warehouse, months, [charge for charge in charges if charge.month in months])
+            forget_private(warehouse, months, [charge for charge in charges if charge.month in months], bar)
         for file in deleted:
             file.path.unlink(missing_ok=True)
             column_map_beside(file.path).unlink(missing_ok=True)
@@ -92,9 +101,20 @@ def forget_before(
     }
 
 
-def forget_private(warehouse: Warehouse, months: list[Month], charges: list[Charge]) -> None:
+def hash_landing_files(warehouse: Warehouse, bar: Bar) -> None:
+    """Hash the landing files, each once per process: where they are large, nothing else takes as long."""
+    sizes = {path: path.stat().st_size for path, _ in landed_files(warehouse)}
+    done = 0
+    for path, size in sizes.items():
+        bar(done, sum(sizes.values()), f"looking at {path.name}")
+        landing_checksum(path)
+        done += size
+
+
+def forget_private(warehouse: Warehouse, months: list[Month], charges: list[Charge], bar: Bar) -> None:
     """Remove every partition, study, draw and ingested row of some months."""
-    for month in months:
+    for number, month in enumerate(months):
+        bar(number, len(months), f"deleting {month}")
         for folder in sorted(warehouse.private.glob(f"*/{month}")):
             with warehouse.writing(folder.parent.name, month):
                 remove_whole(folder)

@@ -1,8 +1,9 @@
 -- The first sessions of each user that have two queries or more, each cut to its first queries: one row a query, in
--- order. Reads only that user's rows.
+-- order. Reads only that user's rows and, with in_domain, the public queries of domain_queries.
 -- A session ends where more than session_gap_minutes pass. Searches of one time are in one session, in the order of
--- their bytes. Rules in this order: a query right after itself (the next page of results, a second click) falls away
--- where collapse_repeats says so, sessions of one query fall away, then the first sessions are kept, then each is cut.
+-- their bytes. Rules in this order: the rows of one search (one per click, all of one time) are one, queries outside the
+-- domain fall away, a query right after itself (the next page of results) falls away where collapse_repeats says so,
+-- sessions of one query fall away, then the first sessions are kept, then each is cut.
 WITH pauses AS (
     SELECT
         "user",
@@ -30,8 +31,11 @@ followed AS (
         query,
         "time",
         session_number,
-        lag(query) OVER (PARTITION BY "user", session_number ORDER BY "time", query) AS query_before
+        lag(query) OVER in_order AS query_before,
+        lag("time") OVER in_order AS time_before
     FROM numbered
+    WHERE NOT $in_domain OR query IN (SELECT query FROM domain_queries)
+    WINDOW in_order AS (PARTITION BY "user", session_number ORDER BY "time", query)
 ),
 
 placed AS (
@@ -42,7 +46,10 @@ placed AS (
         row_number() OVER (PARTITION BY "user", session_number ORDER BY "time", query) AS place,
         count(*) OVER (PARTITION BY "user", session_number) AS session_length
     FROM followed
-    WHERE NOT $collapse_repeats OR query_before IS NULL OR query_before <> query
+    WHERE
+        query_before IS NULL
+        OR query_before <> query
+        OR (NOT $collapse_repeats AND time_before <> "time")
 ),
 
 several AS (

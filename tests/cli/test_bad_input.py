@@ -48,8 +48,18 @@ REFUSALS: dict[str, tuple[tuple[str, ...], str]] = {
     "empty month": (("release", "safelog", "--month", "2006-05"), "no rows of 2006-05 were ingested: run qlog ingest"),
     "unknown mechanism": (("release", "safe_log", "--month", MARCH), "safe_log"),
     "mechanism that cannot be released": (("release", "sanitized", "--month", MARCH), "sanitized"),
-    "unknown key": (("release", "safelog", "--month", MARCH, "--set", "treshold=5"), "treshold: unknown key"),
-    "unknown section": (("release", "safelog", "--month", MARCH, "--set", "pol.kind=default"), "pol.kind: unknown key"),
+    "unknown key": (
+        ("release", "safelog", "--month", MARCH, "--set", "treshold=5"),
+        "treshold: unknown key: perhaps threshold",
+    ),
+    "key like no other": (
+        ("release", "safelog", "--month", MARCH, "--set", "foo=1"),
+        "foo: unknown key: there are queries_per_user, ",
+    ),
+    "unknown section": (
+        ("release", "safelog", "--month", MARCH, "--set", "pol.kind=default"),
+        "pol.kind: unknown key: perhaps pool",
+    ),
     "no value": (("release", "safelog", "--month", MARCH, "--set", "threshold"), "key=value"),
     "bad value": (("release", "safelog", "--month", MARCH, "--set", "threshold=many"), "threshold: "),
     "value out of range": (("release", "safelog", "--month", MARCH, "--set", "queries_per_user=0"), "queries_per_user"),
@@ -113,9 +123,15 @@ REFUSALS: dict[str, tuple[tuple[str, ...], str]] = {
     "seed that is no number": (("simulate", "safelog", "--month", MARCH, "--seed", "x"), "--seed"),
     "guarantee of nothing": (("guarantee", "nothing"), "nothing"),
     "guarantee with another variant": (("guarantee", "safelog", "--variant", "loud"), "loud"),
-    "guarantee with an unknown key": (("guarantee", "safelog", "--set", "treshold=5"), "treshold: unknown key"),
+    "guarantee with an unknown key": (
+        ("guarantee", "safelog", "--set", "foo=1"),
+        "foo: unknown key: a parameter of a mechanism",
+    ),
     "audit of an unknown release": (("audit", "safelog-2006-03-000000000000"), "safelog-2006-03-000000000000"),
-    "withdraw of an unknown release": (("withdraw", "no-release", "--reason", "x"), "no-release"),
+    "withdraw of an unknown release": (
+        ("withdraw", "no-release", "--reason", "x"),
+        "no release no-release: qlog ledger shows those there are",
+    ),
     "withdraw without a reason": (("withdraw", "no-release"), "--reason"),
     "abandon of an unknown release": (("ledger", "abandon", "no-release", "--reason", "x"), "no-release"),
     "budget that is no number": (
@@ -211,16 +227,17 @@ def test_the_installed_command_refuses_in_one_line_too(home: Path) -> None:
 @pytest.mark.parametrize(
     ("policy", "named"),
     [
-        ("treshold = 5\n", "treshold: unknown key"),
-        ("[safelog]\ntreshold = 5\n", "safelog: treshold: unknown key"),
+        ("datset = 5\n", "datset: unknown key: perhaps dataset"),
+        ("[safelog]\ntreshold = 5\n", "safelog: treshold: unknown key: perhaps threshold"),
         ("[safelog]\nthreshold = 0\n", "safelog: threshold"),
         ('first = "2006-03"\nlast = "2006-02"\n', "last"),
         ('first = "March"\n', "first"),
         ("[budget]\nepsilon = 0\n", "budget: epsilon"),
         ('[pool]\nkind = "query_list"\n', "path"),
         ("dataset = 'Not A Name'\n", "dataset"),
-        ("dataset = \n", "not a TOML file"),
-        ("dataset = '\xff'\n", "not a TOML file"),
+        ("first = '2006-03'\ndataset = \n", "policy.toml, line 2: not a TOML file"),
+        ("# ours\ndataset = '\xff'\n", "policy.toml, line 2: not a TOML file"),
+        ("dataset = 'small'\nlast = [\n", "policy.toml, line 2: not a TOML file"),
     ],
 )
 def test_a_wrong_policy_file_is_an_error_that_names_file_and_key(home: Path, policy: str, named: str) -> None:

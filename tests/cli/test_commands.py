@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 
+import dagster as dg
 import pyarrow.parquet as pq
 import pytest
 from support.cli import qlog
@@ -24,6 +25,7 @@ from support.instances import (
 )
 
 from qlog_assets.ledger import Ledger
+from qlog_assets.storage.dagster_home import open_existing
 
 MARCH, APRIL = MONTHS
 ROW = "7\tweather\t2006-03-02 10:00:00\t1\thttp://www.weather.example\n"
@@ -196,9 +198,14 @@ def test_months_that_do_not_fit_together_are_refused_before_any_is_charged(inges
 
 
 @pytest.mark.slow
-def test_a_log_without_urls_is_capped_without_clicks_and_audits_deeply(ingested: Path) -> None:
+def test_a_log_without_urls_is_capped_without_clicks_says_so_on_its_page_and_audits_deeply(ingested: Path) -> None:
     edit_policy(ingested, top="has_urls = false")
     assert "clicks" not in qlog(ingested, "release", "safelog", "--month", MARCH, "--json").json["rows"]
+    with open_existing(ingested / "dagster") as instance:
+        drawn = instance.get_latest_materialization_event(dg.AssetKey("selected"))
+    assert drawn is not None and drawn.asset_materialization is not None
+    said = drawn.asset_materialization.metadata["switched off"].value
+    assert said == "clicks are off: the policy says that the log has no urls (has_urls = false)"
     assert qlog(ingested, "audit", "--deep", "--json").json["ok"] is True
 
 

@@ -37,6 +37,20 @@ def test_a_month_without_rows_is_named(ingested: Path) -> None:
     assert answer.refusal.startswith("no rows of 2006-01 were ingested")
 
 
+@pytest.mark.parametrize("mechanism", ["safelog", "zealous"])
+def test_under_zcdp_too_a_first_release_over_the_whole_budget_is_refused_with_the_choices(
+    ingested: Path, mechanism: str
+) -> None:
+    edit_policy(ingested, budget='epsilon = "0.5"\naccountant = "zcdp"', zealous='variant = "sound"\nepsilon = 20')
+    with pytest.raises(BudgetError, match="nothing is spent yet") as refusal:
+        asked(ingested, name=mechanism)
+    said, in_run = str(refusal.value), refusal.value.in_run
+    assert f"Choices: (1) the whole budget buys {mechanism} at ε = " in said and said.count("(2) raise [budget]") == 1
+    assert "--set" not in in_run and f"config: {{{mechanism}: " in in_run
+    settings = dict(each.split("=", 1) for each in re.findall(r"--set (\S+)", said))
+    assert settings and asked(ingested, name=mechanism, **settings) is None, "what is offered fits"
+
+
 def test_a_first_release_over_the_whole_budget_is_refused(ingested: Path) -> None:
     edit_policy(ingested, budget='epsilon = "1"')
     with pytest.raises(BudgetError, match="nothing is spent yet") as refusal:

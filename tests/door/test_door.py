@@ -253,9 +253,7 @@ def test_another_version_of_the_mechanism_is_refused_with_what_differs(released:
 def test_one_more_draw_than_the_budget_holds_is_refused_with_the_shortfall(released: Path) -> None:
     door_at(released).ledger.set_budget("small", "30", "0.01", "less trust in it")
     (first,) = charges(released)
-    with pytest.raises(
-        BudgetError, match=r"epsilon 20, delta 0\.001 asked, epsilon 10, delta 0\.009 left of"
-    ) as refusal:
+    with pytest.raises(BudgetError, match=r"ε = 20, δ = 0\.001 asked, ε = 10, δ = 0\.009 left of") as refusal:
         release(released, again="fresh noise")
     assert first.release_id in str(refusal.value) and len(charges(released)) == 1
     # What was paid for is still served.

@@ -143,9 +143,9 @@ def test_over_budget_is_refused_naming_what_was_asked_what_is_left_and_who_spent
     with pytest.raises(BudgetError) as refusal:
         ledger.reserve(**request(month="2006-04"))
     message = str(refusal.value)
-    assert "epsilon 1, delta 1e-06 asked" in message
-    assert "epsilon 0.5, delta 9e-06 left" in message
-    assert f"{spender.release_id} (epsilon 2.5, delta 1e-06)" in message
+    assert "ε = 1, δ = 1e-06 asked" in message
+    assert "ε = 0.5, δ = 9e-06 left" in message
+    assert f"{spender.release_id} (ε = 2.5, δ = 1e-06)" in message
     assert "\n" not in message
     _, new = ledger.reserve(**request(month="2006-04", epsilon="0.5"))
     assert new
@@ -154,7 +154,7 @@ def test_over_budget_is_refused_naming_what_was_asked_what_is_left_and_who_spent
 
 def test_delta_has_its_own_limit(ledger: Ledger) -> None:
     ledger.reserve(**request(epsilon="0.1", delta="1e-5"))
-    with pytest.raises(BudgetError, match="delta 0 left"):
+    with pytest.raises(BudgetError, match="δ = 0 left"):
         ledger.reserve(**request(month="2006-04", epsilon="0.1", delta="1e-20"))
     assert ledger.reserve(**request(month="2006-04", epsilon="0.1", delta="0"))[1]
 

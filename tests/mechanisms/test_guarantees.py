@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from qlog_assets.errors import ParameterError
 from qlog_assets.mechanisms.register import guarantee, names
 from qlog_assets.mechanisms.register import mechanism as known
 from qlog_assets.mechanisms.safelog.parameters import SafelogParameters
@@ -88,6 +89,7 @@ VALUES: dict[str, dict[str, st.SearchStrategy[Any]]] = {
         "method": st.sampled_from(["gaussian_counts", "weighted_gaussian"]),
         "set_share": SHARE,
         "counted_items_per_user": COUNT,
+        "domain": st.just("open"),  # pairs over a release are priced by themselves below
     },
     "crowd": {
         "artifacts_per_user": COUNT,
@@ -341,6 +343,23 @@ def test_modern_selection_spends_its_total_and_no_more(method: str) -> None:
 def test_sequences_and_clicks_spend_their_total_and_no_more(method: str) -> None:
     parameters = SessionParameters(method=method, epsilon="2.3", delta="1e-6")
     assert_shared(guarantee("sessions", "modern", parameters), adds_up=True)
+
+
+def test_pairs_over_a_release_cost_no_delta_and_clicks_bring_their_own() -> None:
+    parameters = SessionParameters(domain="release", epsilon=2, delta="1e-6", click_share="1/4")
+    both = guarantee("sessions", "modern", parameters)
+    assert both.proven is not None
+    assert (both.proven.epsilon, both.proven.delta) == (2, Fraction("1e-6"))
+    assert [(part.proven.epsilon, part.proven.delta) for part in both.parts if part.proven is not None] == [
+        (Fraction(3, 2), 0),
+        (Fraction(1, 2), Fraction("1e-6")),
+    ]
+    alone = guarantee("sessions", "modern", parameters.with_changes(click_scale=None))
+    assert alone.proven is not None
+    assert (alone.proven.epsilon, alone.proven.delta) == (2, 0)
+    for refused in ({"items": "subsequences"}, {"session_scale": None}):
+        with pytest.raises(ParameterError, match="release is for items = pairs"):
+            parameters.with_changes(**refused)
 
 
 def assert_shared(guaranteed: Guarantee, *, adds_up: bool) -> None:

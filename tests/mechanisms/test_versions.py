@@ -23,8 +23,8 @@ ROOT = Path(__file__).resolve().parents[2]
 NAMES = [each.name for each in releasable()]
 
 PINS = {
-    "safelog": (2, "dd5fb1960ac823cc"),
-    "sessions": (1, "c88fc0e50c5132cf"),
+    "safelog": (2, "0e5650890cf684e4"),
+    "sessions": (1, "dfc49c5e4bf1640c"),
     "zealous": (1, "88f18af1dab1b63b"),
 }
 

@@ -10,7 +10,9 @@ import dagster as dg
 import pytest
 from support.instances import AOL_HEADER, MONTHS, PRIVATE_QUERY, load_definitions
 
+from qlog_assets.door import preconditions
 from qlog_assets.ledger import Ledger
+from qlog_assets.mechanisms.register import releasable
 from qlog_assets.pipeline.landing import batch_key
 from qlog_assets.settings import Settings
 from qlog_assets.storage.warehouse import Warehouse
@@ -107,3 +109,29 @@ def test_a_batch_says_what_became_of_its_rows_and_is_withdrawn_by_a_job_with_a_r
     for result in (ingest, warned, withdrawn, again):
         events = result.all_events if isinstance(result, dg.ExecuteInProcessResult) else [result]
         assert PRIVATE_QUERY.format(1) not in "\n".join(map(str, events))
+
+
+def test_a_batch_is_not_withdrawn_while_anything_is_drawn_from_one_of_its_months(
+    ingested: Path, run: Run, poor: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The door has looked at its inputs by then: rows that nobody may use any more would be in its draw."""
+    assert run("ingest", poor).success
+    rows = raw_rows(ingested)
+    monkeypatch.setattr(preconditions, "LONGEST_WAIT_SECONDS", 0)
+    for mechanism in (each.name for each in releasable()):
+        with preconditions.lock_month(Warehouse(Settings(home=ingested)), mechanism, MARCH):
+            ended = run("withdraw_batch", poor, reason="a test")
+        failure = ended.failure_data_for_node("withdrawal")
+        assert failure is not None and failure.error is not None and failure.error.cause is not None
+        reason = f"nothing was withdrawn: another process is at the door for {mechanism} {MARCH}"
+        assert reason in str(failure.error.cause)
+    assert Ledger.read(ingested / "ledger.db").batch_withdrawals("small") == [] and raw_rows(ingested) == rows
+    assert run("withdraw_batch", poor, reason="a test").success and raw_rows(ingested) == rows - 3
+
+
+def test_the_page_of_a_file_without_urls_says_what_releases_would_pay_for(ingested: Path, run: Run) -> None:
+    path = ingested / "landing" / "excite" / "plain.log"
+    path.parent.mkdir()
+    path.write_text("2A9EABFB35F5B954\t060309105432\tnews\n", encoding="latin-1")
+    note = page(run("ingest", batch_key(path, "excite")))["note"]
+    assert note.startswith("plain.log has no column of urls: ") and "has_urls = false" in note

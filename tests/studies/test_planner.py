@@ -171,11 +171,13 @@ def test_a_plan_is_a_policy_that_loads_and_no_warehouse_is_opened(home: Path, tm
 
 
 @pytest.mark.parametrize(("name", "sections"), [("safelog", True), ("crowd", False), ("sanitized", False)])
-def test_parameters_that_no_policy_takes_are_not_called_a_policy(
+def test_a_plan_says_why_it_recommends_and_calls_nothing_a_policy_that_no_policy_takes(
     name: str, sections: bool, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    plan_lines(plan_of(name, Policy(), users=20) | {"plot": None})
+    facts = plan_of(name, Policy(), users=20) | {"plot": None}
+    plan_lines(facts)
     said = capsys.readouterr().out
+    assert f"these came out first of {len(facts['settings'])} settings" in said and "at most 25 % and" in said
     assert f"[{name}]" in said and ("as the policy has it" in said) == sections
     assert ("parameters (this mechanism cannot be released yet)" in said) != sections
 

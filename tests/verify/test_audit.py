@@ -15,15 +15,19 @@ import pytest
 import sqlalchemy as sa
 from support.cli import qlog
 from support.door import MARCH, charges, door_at, materialize, release, warehouse_at
-from support.instances import Prepared
+from support.instances import Prepared, make_home
 from support.ledgers import hand_in
 from support.stages import with_later_stage
 from support.tampering import break_the_cap, edit_json, flip, vouch_for
 from support.warehouses import build_chain
 
-from qlog_assets.ledger import Ledger
+from qlog_assets.ledger import Book, Ledger
 from qlog_assets.ledger.store import EVENTS
 from qlog_assets.mechanisms.register import adding, mechanism
+from qlog_assets.pipeline.batches import ingest_batch
+from qlog_assets.pipeline.landing import batch_of, column_map_beside
+from qlog_assets.sources import readers
+from qlog_assets.storage.engine import Engine
 from qlog_assets.storage.partition import Partition
 from qlog_assets.verify.audit import AuditReport, audit_warehouse
 from qlog_assets.verify.lineage import Followed, Lineage
@@ -406,3 +410,31 @@ def test_the_audit_looks_at_the_history_of_its_own_warehouse(
     assert (verdict.findings, verdict.notes) == ([], []) and settings.read_bytes() == before
     assert not (tmp_path / "elsewhere").exists()
     assert os.environ["DAGSTER_HOME"] == str(tmp_path / "elsewhere")
+
+
+# Read by another version ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.slow
+def test_a_file_that_todays_reader_refuses_is_said_to_be_believed_and_the_rest_is_computed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Readers of the same number took an array's last record, which has no comma behind it."""
+    home = make_home(tmp_path / "warehouse")
+    door, path = door_at(home), home / "landing" / "json" / "export.json"
+    path.parent.mkdir(parents=True)
+    records = [f'{{"user": "u{n}", "query": "news", "time": "{MARCH}-05 10:00:00"}}' for n in range(2)]
+    path.write_text("[\n" + ",\n".join(records) + "\n]\n", encoding="utf-8")
+    column_map_beside(path).write_text('user = "user"\nquery = "query"\ntime = "time"\n', encoding="utf-8")
+    book = Book(door.ledger, door.policy.dataset)
+    with monkeypatch.context() as earlier, Engine.open(door.warehouse) as engine:
+        earlier.setattr(readers, "_refuse_one_value", lambda *_, **__: None)
+        read, _ = ingest_batch(door.warehouse, engine, batch_of(path, "json"), door.policy.admission, book=book)
+    assert read.rows(MARCH) == 1
+    build_chain(home)
+    release(home)
+    answer = qlog(home, "audit", "--deep", "--json").json
+    (verdict,) = answer["releases"]
+    (said,) = (each for each in verdict["believed"] if "cannot be read again" in each)
+    assert answer["ok"] is True and "export.json: is one JSON value and not one object per line" in said
+    assert f"cleaned_log {MARCH}, from raw_log" in verdict["recomputed"]

@@ -13,9 +13,11 @@ from pathlib import Path
 
 import pytest
 from support.cli import qlog
-from support.door import public_files, warehouse_at
+from support.door import charges, public_files, warehouse_at
 from support.instances import edit_policy, small_log
 
+from qlog_assets.ledger import Charge
+from qlog_assets.mechanisms.register import mechanism
 from qlog_assets.pipeline.batches import ingest_batch
 from qlog_assets.pipeline.landing import batch_of, landed_files
 from qlog_assets.policy import Policy
@@ -156,3 +158,22 @@ def test_a_draw_of_the_second_version_is_published_again_byte_for_byte_and_not_c
     answer = qlog(second, "release", mechanism, "--month", month, *SECOND_REQUESTS[mechanism, month], "--json").json
     assert answer["charged"] is False
     assert public_files(second) == before
+
+
+def test_one_more_draw_of_a_month_of_an_earlier_version_is_of_todays_and_is_served_from_then_on(second: Path) -> None:
+    before = public_files(second)
+    assert [charge.mechanism_version for charge in march_of(second)] == [1]
+    again = ("release", "safelog", "--month", "2006-03", "--again", "a better draw", "--json")
+    answer = qlog(second, *again).json
+    assert answer["charged"] is True
+    assert [charge.mechanism_version for charge in march_of(second)] == [1, mechanism("safelog").version]
+    drawn, pointer = public_files(second), "released/safelog/2006-03/latest"
+    assert before.items() - drawn.items() == {(pointer, before[pointer])}, "the first one stays as it is"
+    for words in (again, again[:4] + again[6:]):
+        served = qlog(second, *words).json
+        assert (served["charged"], served["release_id"]) == (False, answer["release_id"])
+    assert public_files(second) == drawn and audit_warehouse(warehouse_at(second)).ok
+
+
+def march_of(home: Path) -> list[Charge]:
+    return [each for each in charges(home) if (each.mechanism, each.month) == ("safelog", "2006-03")]

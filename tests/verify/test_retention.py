@@ -82,6 +82,14 @@ def test_the_ledger_records_what_was_forgotten_before_it_is_gone(released: Path)
     assert list(event.facts["files"].values()) == [[MARCH, APRIL]]
 
 
+def test_whoever_waits_for_it_hears_how_far_it_is(released: Path) -> None:
+    (name,) = landed(released)
+    size, heard = (released / "landing" / "aol" / name).stat().st_size, []
+    door = door_at(released)
+    forget_before(door.warehouse, door.policy, door.ledger, APRIL, False, lambda *told: heard.append(told))
+    assert heard == [(0, size, f"looking at {name}"), (0, 1, f"deleting {MARCH}")]
+
+
 def test_audits_stay_green_and_say_what_can_no_longer_be_counted(released: Path) -> None:
     forget(released)
     answer = qlog(released, "audit", "--json").json
@@ -94,6 +102,23 @@ def test_audits_stay_green_and_say_what_can_no_longer_be_counted(released: Path)
 def test_what_forgetting_takes_out_of_a_batch_is_not_taken_for_tampering(released: Path) -> None:
     """The batch holds April, too: its provenance changes, and the ledger's event says why."""
     forget(released)
+    build_chain(released, APRIL)
+    release(released, APRIL)
+    door = door_at(released)
+    report = audit_warehouse(door.warehouse, "small", deep=door.policy.lists)
+    assert report.ok, report.all_findings
+    assert any("from its landing file" in each for verdict in report.releases for each in verdict.recomputed)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("words", [(), ("--yes",)], ids=["left out", "brought back"])
+def test_a_file_that_was_read_again_after_forgetting_is_no_finding_of_a_deep_audit(
+    released: Path, words: tuple[str, ...]
+) -> None:
+    (name,) = landed(released)
+    forget(released)
+    answer = qlog(released, "ingest", released / "landing" / "aol" / name, "--format", "aol", *words, "--json").json
+    assert set(answer["left_out"]) == (set() if words else {MARCH})
     build_chain(released, APRIL)
     release(released, APRIL)
     door = door_at(released)
@@ -212,6 +237,19 @@ def test_a_month_that_every_mechanism_skipped_can_be_forgotten_and_its_rows_stay
     door = door_at(ingested)
     away = forgotten_months(door.warehouse, Book(door.ledger, door.policy.dataset))
     assert set(away) == {MARCH, APRIL}, "a file that comes again does not bring back what was decided and forgotten"
+
+
+@pytest.mark.slow
+def test_rows_that_were_brought_back_and_withdrawn_leave_the_month_forgotten(released: Path, tmp_path: Path) -> None:
+    """Otherwise the next file would bring a forgotten month back and nobody would have said so."""
+    assert qlog(released, "forget", "--before", APRIL, "--landing", "--json").json["months"] == [MARCH]
+    late, later = tmp_path / "late.txt", tmp_path / "later.txt"
+    for number, path in enumerate((late, later)):
+        path.write_text(AOL_HEADER + f"late{number}\tnews\t{MARCH}-09 10:00:00\t\t\n", "utf-8")
+    assert qlog(released, "ingest", late, "--format", "aol", "--yes", "--json").json["months"] == {MARCH: 1}
+    assert qlog(released, "ingest", "withdraw", "late.txt", "--reason", "a test").success
+    answer = qlog(released, "ingest", later, "--format", "aol", "--json").json
+    assert (answer["months"], answer["left_out"]) == ({}, {MARCH: 1})
 
 
 def test_a_file_of_one_month_goes_although_another_file_of_that_month_stays(tmp_path: Path) -> None:

@@ -11,10 +11,6 @@ Algorithm 1 as the paper prints it is `paper.py`.
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass
-from fractions import Fraction
-
 import numpy as np
 
 from qlog_assets.errors import ParameterError
@@ -23,57 +19,22 @@ from qlog_assets.privacy.bounds import at_most
 from qlog_assets.privacy.histogram import (
     Released,
     hybrid_histogram,
-    public_histogram,
     stability_histogram,
     stability_threshold,
 )
 from qlog_assets.privacy.noise import checked_scale
 from qlog_assets.privacy.numbers import laplace_survival
+from qlog_assets.privacy.public_domain import (
+    DomainDraw,
+    draw_public,
+    few_fakes_threshold,
+    mostly_real_threshold,
+    usable_threshold,
+)
 from qlog_assets.privacy.randomness import RandomSource
-from qlog_assets.privacy.zero_domain import draw_zero_cells
 
-MOST_FAKES = 1_000_000
-"""How many untouched cells of clicks or transitions a release may be expected to have."""
-QUERIES_PER_FAKE = 20
-"""Of transitions, at most one for so many released queries may be expected to come from noise alone, unless the policy
-sets their threshold: one fake in all is next to nothing in a table of thousands, and most of a table of two."""
 MOST_POOL_FAKES = 20_000_000
 """The same of queries: their texts must fit the two gigabytes of one Arrow array."""
-
-
-@dataclass(frozen=True)
-class DomainDraw:
-    """What was released of a public domain: rows of the support by index, and cells nobody touched by cell id."""
-
-    support: Released
-    cells: np.ndarray
-    cell_users: np.ndarray
-
-
-def few_fakes_threshold(cells: int, scale: Fraction, fakes: int = 1) -> int:
-    """The threshold at which about `fakes` of `cells` untouched cells are released: b·ln(cells / (2·fakes)).
-
-    Post-processing, so a float may compute it: it decides how many fakes there are, never how private the release is.
-    """
-    return max(1, math.ceil(float(scale) * math.log(max(cells, 2 * fakes) / (2 * fakes))))
-
-
-def mostly_real_threshold(queries: int, scale: Fraction) -> int:
-    """The threshold at which noise alone makes at most one transition for every `QUERIES_PER_FAKE` released queries.
-
-    Each of n(n-1) pairs that nobody made passes T with probability a^T/(1+a), a = e^(-1/b). n(n-1)·a^T/(1+a) <= n/20
-    holds from T = b·ln(20(n-1)/(1+a)) on. It reads the number of released queries, which is public by then, and b.
-    """
-    decay = math.exp(-1 / float(scale))
-    return max(1, math.ceil(float(scale) * math.log(QUERIES_PER_FAKE * (queries - 1) / (1 + decay))))
-
-
-def usable_threshold(wanted: int | None, cells: int, scale: Fraction) -> int:
-    """The wanted threshold, or one for about one fake; never so low that fakes fill the disk.
-
-    A draw that failed here would have to be drawn again after part of it was seen: so it is not let fail.
-    """
-    return max(wanted or few_fakes_threshold(cells, scale), few_fakes_threshold(cells, scale, MOST_FAKES))
 
 
 def out_of_pool_threshold(parameters: SafelogParameters) -> int | None:
@@ -139,7 +100,7 @@ def draw_listed_clicks(
     if parameters.click_scale is None:
         return DomainDraw(nothing(), *untouched())
     threshold = effective_listed_threshold(domain, parameters)
-    return _draw_public(source, cells, users, domain, parameters.click_scale, threshold)
+    return draw_public(source, cells, users, domain, parameters.click_scale, threshold)
 
 
 def effective_listed_threshold(domain: int, parameters: SafelogParameters) -> int:
@@ -157,7 +118,7 @@ def draw_transitions(
         return DomainDraw(nothing(), *untouched())
     domain = queries * (queries - 1)
     threshold = effective_transition_threshold(queries, parameters)
-    return _draw_public(source, cells, users, domain, parameters.transition_scale, threshold)
+    return draw_public(source, cells, users, domain, parameters.transition_scale, threshold)
 
 
 def effective_transition_threshold(queries: int, parameters: SafelogParameters) -> int:
@@ -186,14 +147,6 @@ def check_draw(pool: int, parameters: SafelogParameters) -> None:
     for scale in (parameters.selection_scale, parameters.click_scale, parameters.transition_scale):
         if scale is not None:
             checked_scale(scale)
-
-
-def _draw_public(
-    source: RandomSource, cells: np.ndarray, users: np.ndarray, domain: int, scale: Fraction, threshold: int
-) -> DomainDraw:
-    support = public_histogram(source, users, scale, threshold)
-    zero_cells, zero_users = draw_zero_cells(source, scale, threshold, domain, np.sort(cells))
-    return DomainDraw(support, zero_cells, zero_users)
 
 
 def nothing() -> Released:

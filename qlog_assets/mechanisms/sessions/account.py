@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
-from qlog_assets.report.account import Account, counted, join_words, suppression_words
+from qlog_assets.mechanisms.sessions.parameters import SessionParameters
+from qlog_assets.report.account import Account, counted, join_words, suppression_words, survival
 
 HOLDS = (
     "each with the noisy number of users behind it. A sequence is a few queries that many different users typed in the "
@@ -17,29 +18,32 @@ HOLDS = (
 
 def account(manifest: Mapping[str, Any]) -> Account:
     parameters, tables = manifest["parameters"], manifest["tables"]
-    in_two_steps = manifest["variant"] == "modern" and parameters.get("method") == "weighted_gaussian"
+    over_release = parameters.get("domain") == "release"
+    by_weight = parameters.get("method") == "weighted_gaussian"
     steps = ["Each query was normalised by a fixed public rule: Unicode NFKC, case folded, spaces collapsed."]
     cautions = []
     if "sessions" in tables:
-        steps += _session_steps(parameters)
+        steps += _session_steps(parameters, over_release)
         cautions += _session_cautions(parameters)
     if "clicks" in tables:
         clicks = counted(int(parameters["clicks_per_user"]), "click", "different clicks")
         steps.append(f"Of each user's clicks, the first {clicks} of the month were kept.")
         cautions.append(f"Counts of clicks hear each user on at most {clicks}, the first of the month.")
     steps.append("For each item, the users who kept it were counted. No user counts twice for one item.")
-    steps.append(_choice_words(tables, in_two_steps))
+    weighed = [name for name in tables if by_weight and not (over_release and name == "sessions")]
+    steps += _choice_words(tables, weighed)
     steps.append(suppression_words(manifest))
     return Account(
         tuple(steps),
         tuple(cautions),
-        {} if manifest["variant"] == "modern" else _scales(parameters, tables),
-        counts_were_tested=not in_two_steps,
+        _scales(manifest),
+        _inventions(manifest) if over_release else {},
+        counts_were_tested=not weighed,
         holds=HOLDS,
     )
 
 
-def _session_steps(parameters: Mapping[str, Any]) -> list[str]:
+def _session_steps(parameters: Mapping[str, Any], over_release: bool) -> list[str]:
     gap = counted(int(parameters["session_gap_minutes"]), "minute", "minutes")
     sessions = counted(int(parameters["sessions_per_user"]), "session", "sessions")
     queries = counted(int(parameters["queries_per_session"]), "query", "queries")
@@ -48,12 +52,13 @@ def _session_steps(parameters: Mapping[str, Any]) -> list[str]:
         if parameters["items"] == "pairs"
         else "every ordered selection of two or more of its queries was"
     )
+    listed = "Queries that the release of the same month does not hold were left out. " if over_release else ""
     collapsed = "A query typed again right after itself was taken once. " if parameters["collapse_repeats"] else ""
     return [
         f"Each user's searches were split into sessions wherever more than {gap} passed between two of them. A session "
         "that runs past midnight at the end of a month is two sessions, one of each month.",
-        f"{collapsed}Of each user, the first {sessions} of two queries or more were kept, each cut to its first "
-        f"{queries}. These rules look at that user's records alone.",
+        f"{listed}{collapsed}Of each user, the first {sessions} of two queries or more were kept, each cut to its "
+        f"first {queries}. These rules look at that user's records alone.",
         f"Of each kept session, {taken} taken, whether other queries stood between them or not.",
     ]
 
@@ -73,21 +78,35 @@ def _session_cautions(parameters: Mapping[str, Any]) -> list[str]:
     ]
 
 
-def _choice_words(tables: Mapping[str, Any], in_two_steps: bool) -> str:
-    if in_two_steps:
-        return (
-            "Each user's items were given weights that together are the same for every user, random noise was added to "
-            "the weight of each item, and the items above a threshold were chosen. Noisy numbers of users were then "
-            "made for the chosen items; a user who holds many of them counts for less in each, and the numbers were "
-            "scaled up for that."
+def _choice_words(tables: Mapping[str, Any], weighed: Sequence[str]) -> list[str]:
+    words = []
+    if weighed:
+        words.append(
+            f"Each user's items ({join_words(weighed)}) were given weights that together are the same for every user, "
+            "random noise was added to the weight of each item, and the items above a threshold were chosen. Noisy "
+            "numbers of users were then made for the chosen items; a user who holds many of them counts for less in "
+            "each, and the numbers were scaled up for that."
         )
-    least = [f"{name} from a noisy count of {table['threshold']:,}" for name, table in tables.items()]
-    return (
-        "Random whole numbers were added to the counts, once, and items were printed where the noisy count, which is "
-        f"the one printed, reached a threshold: {join_words(least)}."
-    )
+    least = [f"{name} from a noisy count of {tables[name]['threshold']:,}" for name in tables if name not in weighed]
+    if least:
+        words.append(
+            "Random whole numbers were added to the counts, once, and items were printed where the noisy count, which "
+            f"is the one printed, reached a threshold: {join_words(least)}."
+        )
+    return words
 
 
-def _scales(parameters: Mapping[str, Any], tables: Mapping[str, Any]) -> dict[str, float]:
+def _scales(manifest: Mapping[str, Any]) -> dict[str, float]:
+    """The scales of two-sided geometric noise, by table; Gaussian noise has none."""
+    if manifest["variant"] == "modern":
+        chosen = SessionParameters(**manifest["parameters"])
+        return {"sessions": float(chosen.pair_scale)} if chosen.domain == "release" else {}
     names = {"sessions": "session_scale", "clicks": "click_scale"}
-    return {table: float(Fraction(str(parameters[names[table]]))) for table in tables}
+    return {table: float(Fraction(str(manifest["parameters"][names[table]]))) for table in manifest["tables"]}
+
+
+def _inventions(manifest: Mapping[str, Any]) -> dict[str, float]:
+    """At most how many pairs are expected that nobody typed: all pairs of the domain are taken for such."""
+    queries = sum(pool["rows"] for pool in manifest["pools"])
+    threshold = manifest["tables"]["sessions"]["threshold"]
+    return {"sessions": queries * (queries - 1) * survival(_scales(manifest)["sessions"], threshold)}

@@ -27,6 +27,7 @@ from qlog_assets.mechanisms.sessions.tables import CLICKS, SESSIONS
 from qlog_assets.pipeline.cleaned_log import view_cleaned
 from qlog_assets.pipeline.stage import Inputs
 from qlog_assets.privacy.randomness import RandomSource
+from qlog_assets.privacy.zero_domain import decode_pairs, encode_pairs
 from qlog_assets.report.tables import in_public_order
 from qlog_assets.storage.engine import Engine
 
@@ -37,25 +38,30 @@ item."""
 
 
 def draw(engine: Engine, inputs: Inputs, variant: str, chosen: SessionParameters, source: RandomSource) -> Drawn:
-    """Sequences and clicks, each unless it is switched off. Nothing in them was public before."""
+    """Sequences and clicks, each unless it is switched off. Nothing in them was public before, but for the queries of
+    the release that pairs are counted over."""
     kept = inputs["kept_sessions"]
-    engine.view("kept_sessions", kept.files("sessions"))
-    engine.view("kept_clicks", kept.files("clicks"))
-    return Drawn(draw_kept(engine, variant, chosen, source))
+    for view, table in (("kept_sessions", "sessions"), ("kept_clicks", "clicks"), ("domain_queries", "domain")):
+        engine.view(view, kept.files(table))
+    return draw_kept(engine, variant, chosen, source)
 
 
-def draw_kept(engine: Engine, variant: str, chosen: SessionParameters, source: RandomSource) -> dict[str, DrawnTable]:
-    """The same of the tables `kept_sessions` and `kept_clicks`, as a study may have made them."""
-    tables = {}
+def draw_kept(engine: Engine, variant: str, chosen: SessionParameters, source: RandomSource) -> Drawn:
+    """The same of the tables `kept_sessions` and `kept_clicks`, as a study may have made them, and `domain_queries`."""
+    tables, public = {}, pa.array([], pa.string())
     for name, kind in noise.kinds(chosen).items():
         if name == "sessions":
             number_sessions(engine, chosen, pairs_only=chosen.items == "pairs")
+            if noise.is_over_release(variant, chosen):
+                public = engine.arrow("sessions/domain_texts")["query"].combine_chunks()
+                tables[name] = _draw_pairs(engine, public, chosen, source)
+                continue
             rows = in_public_order(_draw_sessions(engine, variant, kind, chosen, source), SESSIONS)
         else:
             count_items_of(engine, "kept_clicks")
             rows = in_public_order(_draw_clicks(engine, variant, kind, chosen, source), CLICKS)
         tables[name] = DrawnTable(rows, noise.least_count(variant, kind, chosen))
-    return tables
+    return Drawn(tables, public)
 
 
 def _draw_sessions(
@@ -74,6 +80,31 @@ def _draw_sessions(
     return name_sessions(engine, *(np.concatenate(each) for each in zip(*parts, strict=True)))
 
 
+def _draw_pairs(engine: Engine, public: pa.Array, chosen: SessionParameters, source: RandomSource) -> DrawnTable:
+    """Pairs of different queries of the domain; every one of them is noised, whether anybody holds it or not."""
+    engine.statement_table("sessions/held_subsequences")
+    counts = engine.arrays("sessions/pair_counts")
+    before, after = counts["before_id"].astype(np.int64), counts["after_id"].astype(np.int64)
+    cells = encode_pairs(before, after, len(public))
+    drawn = noise.draw_pairs(source, cells, counts["held_by"].astype(np.int64), len(public), chosen)
+    zero_before, zero_after = decode_pairs(drawn.cells, len(public))
+    first = public.take(pa.array(np.concatenate([before[drawn.support.indices], zero_before])))
+    second = public.take(pa.array(np.concatenate([after[drawn.support.indices], zero_after])))
+    users = np.concatenate([drawn.support.users, drawn.cell_users])
+    return DrawnTable(
+        in_public_order(pa.table({"queries": paired(first, second), "users": users}), SESSIONS),
+        noise.pair_threshold(len(public), chosen),
+        only_public=True,
+    )
+
+
+def paired(first: pa.Array, second: pa.Array) -> pa.ListArray:
+    """Lists of two texts."""
+    places = np.arange(2 * len(first)).reshape(2, -1).T.ravel()
+    offsets = np.arange(0, 2 * len(first) + 1, 2, dtype=np.int32)
+    return pa.ListArray.from_arrays(pa.array(offsets), pa.concat_arrays([first, second]).take(pa.array(places)))
+
+
 def _draw_clicks(engine: Engine, variant: str, kind: Kind, chosen: SessionParameters, source: RandomSource) -> pa.Table:
     if noise.takes_rows(variant, chosen):
         drawn = noise.draw_rows(source, *item_holders(engine), kind, chosen)
@@ -85,9 +116,15 @@ def _draw_clicks(engine: Engine, variant: str, kind: Kind, chosen: SessionParame
 # Counting sequences -------------------------------------------------------------------------------------------------
 
 
-def keep_sessions(engine: Engine, chosen: SessionParameters, *, collapse: bool) -> None:
-    """Make the table `kept_sessions` of the view cleaned_log, for studies: a release reads its stage."""
-    engine.statement_table("sessions/kept_sessions", **session_limits(chosen, collapse=collapse))
+def keep_sessions(engine: Engine, chosen: SessionParameters, *, collapse: bool, **limits: int) -> None:
+    """Make the table `kept_sessions` of the view cleaned_log, for studies: a release reads its stage.
+
+    `limits` are others than those of the parameters, for whoever looks at all sessions.
+    """
+    no_queries = pa.table({"query_id": pa.array([], pa.int64()), "query": pa.array([], pa.string())})
+    with engine.table("domain_queries", no_queries):
+        given = {**session_limits(chosen, collapse=collapse, in_domain=False), **limits}
+        engine.statement_table("sessions/kept_sessions", **given)
 
 
 def keep_clicks(engine: Engine, chosen: SessionParameters) -> None:

@@ -158,31 +158,24 @@ def sound(parameters: SessionParameters) -> Guarantee:
 
 
 def modern_budget(parameters: SessionParameters) -> GaussianBudget:
-    """The one budget of Gaussian noise and thresholds that sequences and clicks share."""
+    """The one budget of Gaussian noise and thresholds that sequences and clicks share; of the clicks alone where the
+    sequences are of a public domain and spend ε of their own."""
     counted = 0
     if parameters.method == "gaussian_counts":
         counted += parameters.items_per_user if parameters.has_sessions else 0
         counted += parameters.clicks_per_user if parameters.has_clicks else 0
-    return gaussian_budget(parameters.epsilon, parameters.delta, counted)
+    share = parameters.click_part if parameters.domain == "release" else 1
+    return gaussian_budget(parameters.epsilon * share, parameters.delta, counted)
 
 
 def modern(parameters: SessionParameters) -> Guarantee:
-    """Better selection under one total (ε, δ): μ² and the δ of new items are shared by the two parts."""
-    budget = modern_budget(parameters)
-    total = PrivacyLoss(parameters.epsilon, parameters.delta, budget.rho)
-    converting_delta = parameters.delta - budget.new_item_delta
-    parts = []
-    for name, part in (("sessions", parameters.session_part), ("clicks", parameters.click_part)):
-        if part == 0:
-            continue
-        rho = budget.rho * part
-        loss = PrivacyLoss(
-            min(parameters.epsilon, Fraction(zcdp_epsilon(rho, converting_delta))),
-            converting_delta + budget.new_item_delta * part,
-            rho,
-        )
-        method = parameters.method.replace("_", " ")
-        parts.append(Part(name, loss, loss, f"{name.capitalize()} alone, by {method}; ρ adds up, this ε does not."))
+    """Better selection under one total (ε, δ)."""
+    if parameters.domain == "release":
+        parts, formula, figures = _over_a_release(parameters)
+        total = add_losses([part.proven for part in parts if part.proven is not None])
+    else:
+        parts, formula, figures = _by_one_budget(parameters)
+        total = PrivacyLoss(parameters.epsilon, parameters.delta, modern_budget(parameters).rho)
     return Guarantee(
         mechanism="sessions",
         variant="modern",
@@ -198,12 +191,46 @@ def modern(parameters: SessionParameters) -> Guarantee:
         gaps=(),
         paper=PAPER,
         sentence=approximate_words(total),
-        formula="μ² = Σ Δ²/(σ² - r²);  δ/2 = Φ(μ/2 - ε/μ) - e^ε·Φ(-μ/2 - ε/μ);  the thresholds share the other δ/2",
+        formula=formula,
         publishable=True,
-        label="approximate differential privacy",
-        figures={
-            "rho": float(budget.rho),
-            "noise_budget": float(budget.squared),
-            "items_per_user": float(parameters.items_per_user),
-        },
+        label="approximate differential privacy" if total.delta else "differential privacy",
+        figures={**figures, "items_per_user": float(parameters.items_per_user)},
     )
+
+
+def _by_one_budget(parameters: SessionParameters) -> tuple[list[Part], str, dict[str, float]]:
+    """μ² and the δ of new items are shared by the two parts."""
+    budget = modern_budget(parameters)
+    converting_delta = parameters.delta - budget.new_item_delta
+    parts = []
+    for name, share in (("sessions", parameters.session_part), ("clicks", parameters.click_part)):
+        if share == 0:
+            continue
+        rho = budget.rho * share
+        loss = PrivacyLoss(
+            min(parameters.epsilon, Fraction(zcdp_epsilon(rho, converting_delta))),
+            converting_delta + budget.new_item_delta * share,
+            rho,
+        )
+        method = parameters.method.replace("_", " ")
+        parts.append(Part(name, loss, loss, f"{name.capitalize()} alone, by {method}; ρ adds up, this ε does not."))
+    formula = "μ² = Σ Δ²/(σ² - r²);  δ/2 = Φ(μ/2 - ε/μ) - e^ε·Φ(-μ/2 - ε/μ);  the thresholds share the other δ/2"
+    return parts, formula, {"rho": float(budget.rho), "noise_budget": float(budget.squared)}
+
+
+def _over_a_release(parameters: SessionParameters) -> tuple[list[Part], str, dict[str, float]]:
+    """Pairs of a public domain by two-sided geometric noise, which needs no δ; clicks by a budget of their own.
+
+    The domain is a release of the same month: an output that was paid for, so everything that is chosen by it is
+    chosen by what is public (adaptive composition), and the two charges add up in the ledger.
+    """
+    loss = counting_loss(parameters.items_per_user, parameters.pair_scale)
+    words = f"At most {parameters.items_per_user} distinct pairs per user, of a public domain: Δ/b."
+    parts, figures = [Part("sessions", loss, loss, words)], {"noise_scale": float(parameters.pair_scale)}
+    if parameters.has_clicks:
+        budget = modern_budget(parameters)
+        loss = PrivacyLoss(budget.epsilon, budget.delta, budget.rho)
+        method = parameters.method.replace("_", " ")
+        parts.append(Part("clicks", loss, loss, f"Clicks, by {method}, with a budget of their own."))
+        figures["rho"] = float(budget.rho)
+    return parts, "ε = Δ/b + ε_c;  δ = δ_c;  every pair of the domain is noised, held or not", figures

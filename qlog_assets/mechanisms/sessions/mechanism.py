@@ -21,7 +21,8 @@ from qlog_assets.mechanisms.sessions.tables import TABLES
 from qlog_assets.pipeline.public_material import PublicLists
 
 SCALES = {"session_scale", "click_scale"}
-MODERN_ONLY = {"epsilon", "click_share", "method", "set_share", "counted_items_per_user"}
+BY_WEIGHT = {"set_share", "counted_items_per_user"}
+MODERN_ONLY = {"epsilon", "click_share", "method", "domain", *BY_WEIGHT}
 
 
 def resolve(chosen: SessionPolicy, lists: PublicLists) -> SessionPolicy:
@@ -66,10 +67,14 @@ def modern_ignores(chosen: SessionParameters) -> set[str]:
     """The scales, but for those that say that a part is off; and what only the weighted method reads."""
     found = unread(chosen) | {"threshold", "delta_share_clicks"}
     found |= {name for name in SCALES if getattr(chosen, name) is not None}
-    return found if takes_rows("modern", chosen) else found | {"set_share", "counted_items_per_user"}
+    if chosen.domain == "release" and not chosen.has_clicks:
+        found |= {"method", "delta"}
+    return found if takes_rows("modern", chosen) and "method" not in found else found | BY_WEIGHT
 
 
 def sound_refuses(chosen: SessionParameters, list_rows: Mapping[str, int]) -> str | None:
+    if chosen.domain != "open":
+        return f'domain = {chosen.domain} is drawn by variant = "modern" alone: choose it, or leave domain out'
     return refusal(partial(check_draw, "sound", chosen))
 
 

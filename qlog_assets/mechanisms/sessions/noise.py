@@ -24,6 +24,14 @@ from qlog_assets.mechanisms.sessions.parameters import SessionParameters
 from qlog_assets.privacy.gaussian import SelectionPlan, plan_counts, plan_weighted
 from qlog_assets.privacy.histogram import Released, stability_histogram, stability_threshold
 from qlog_assets.privacy.limits import SESSION_GAP_MINUTES, position_within
+from qlog_assets.privacy.noise import checked_scale
+from qlog_assets.privacy.public_domain import (
+    DomainDraw,
+    draw_public,
+    few_fakes_threshold,
+    mostly_real_threshold,
+    usable_threshold,
+)
 from qlog_assets.privacy.randomness import RandomSource, SeededRandom
 from qlog_assets.privacy.selection import draw_gaussian_counts
 from qlog_assets.privacy.weighted import Contributions, draw_weighted
@@ -127,9 +135,8 @@ def kinds(parameters: SessionParameters) -> dict[str, Kind]:
             parameters.items_per_user, parameters.session_scale, parameters.session_delta, parameters.session_part
         )
     if parameters.click_scale is not None:
-        found["clicks"] = Kind(
-            parameters.clicks_per_user, parameters.click_scale, parameters.click_delta, parameters.click_part
-        )
+        part = Fraction(1) if parameters.domain == "release" else parameters.click_part
+        found["clicks"] = Kind(parameters.clicks_per_user, parameters.click_scale, parameters.click_delta, part)
     return found
 
 
@@ -189,11 +196,38 @@ def draw_rows(
     return Released(items, users)
 
 
+def is_over_release(variant: str, parameters: SessionParameters) -> bool:
+    """Whether pairs are those of a public domain, drawn by `draw_pairs`."""
+    return variant == "modern" and parameters.domain == "release"
+
+
+def pair_threshold(queries: int, parameters: SessionParameters) -> int:
+    """The least noisy count of a pair among so many public queries: few rows are then made by noise alone."""
+    scale, cells = parameters.pair_scale, queries * (queries - 1)
+    if queries < 2:
+        return 1
+    return usable_threshold(max(few_fakes_threshold(cells, scale), mostly_real_threshold(queries, scale)), cells, scale)
+
+
+def draw_pairs(
+    source: RandomSource, cells: np.ndarray, users: np.ndarray, queries: int, parameters: SessionParameters
+) -> DomainDraw:
+    """Pairs of different ones among `queries` public queries: every ordered pair is a cell. Costs items_per_user over
+    the scale, no δ."""
+    if queries < 2:
+        nothing = np.empty(0, dtype=np.int64)
+        return DomainDraw(Released(nothing, nothing), nothing, nothing)
+    threshold = pair_threshold(queries, parameters)
+    return draw_public(source, cells, users, queries * (queries - 1), parameters.pair_scale, threshold)
+
+
 def check_draw(variant: str, parameters: SessionParameters) -> None:
     """Draw tables of no items, which takes no random bit: parameters that cannot be drawn raise here."""
     nothing = np.empty(0, dtype=np.int64)
-    for kind in kinds(parameters).values():
-        if takes_rows(variant, parameters):
+    for name, kind in kinds(parameters).items():
+        if name == "sessions" and is_over_release(variant, parameters):
+            checked_scale(parameters.pair_scale)
+        elif takes_rows(variant, parameters):
             draw_rows(SeededRandom(0), nothing, nothing, kind, parameters)
         else:
             draw_counts(SeededRandom(0), nothing, variant, kind, parameters)

@@ -59,10 +59,16 @@ class SessionParameters(Parameters):
     counted_items_per_user: int = Field(10, ge=1, le=10_000)
     """`modern` only: chosen items counted per user where counts are a second step."""
 
+    domain: Literal["open", "release"] = "open"
+    """`modern` only. `release`: pairs of the queries of a release of the same month, which is public by then, counted
+    with two-sided geometric noise: no δ is spent on them. `open`: any pair that enough users hold."""
+
     @model_validator(mode="after")
     def _check_parts(self) -> Self:
         if self.session_scale is None and self.click_scale is None:
             raise ValueError("session_scale: with click_scale none as well, nothing is left to release")
+        if self.domain == "release" and (self.items != "pairs" or self.session_scale is None):
+            raise ValueError("domain: release is for items = pairs, with sessions switched on")
         return self
 
     @property
@@ -96,6 +102,11 @@ class SessionParameters(Parameters):
     def session_part(self) -> Fraction:
         """The part of the budget of `modern` that sessions take."""
         return 1 - self.click_part
+
+    @property
+    def pair_scale(self) -> Fraction:
+        """The scale of the noise on pairs of a release's queries: items_per_user over their part of ε."""
+        return self.items_per_user / (self.epsilon * self.session_part)
 
     @property
     def subsequences_per_user(self) -> int:

@@ -10,6 +10,7 @@ from qlog_assets.checks.suites import CheckResult, run_suite
 from qlog_assets.mechanisms.sessions.parameters import SessionParameters
 from qlog_assets.pipeline.cleaned_log import view_cleaned
 from qlog_assets.pipeline.public_material import PublicLists
+from qlog_assets.pipeline.released_domain import write_domain
 from qlog_assets.pipeline.stage import Inputs, Stage, Work
 from qlog_assets.storage.engine import Engine
 from qlog_assets.storage.partition import Partition, TableFacts
@@ -18,13 +19,14 @@ SESSIONS, CLICKS = "sessions/kept_sessions", "sessions/kept_clicks"
 """The statements of the two tables."""
 
 
-def session_limits(chosen: SessionParameters, *, collapse: bool) -> dict[str, Any]:
+def session_limits(chosen: SessionParameters, *, collapse: bool, in_domain: bool) -> dict[str, Any]:
     """What the statement of kept sessions is given."""
     return {
         "session_gap_minutes": chosen.session_gap_minutes,
         "sessions_per_user": chosen.sessions_per_user if chosen.has_sessions else 0,
         "queries_per_session": chosen.queries_per_session,
         "collapse_repeats": collapse,
+        "in_domain": in_domain,
     }
 
 
@@ -34,18 +36,28 @@ def switched_off(chosen: SessionParameters) -> dict[str, None]:
 
 
 def limited_by(chosen: SessionParameters, lists: PublicLists) -> dict[str, Any]:
-    shaped = ("sessions_per_user", "queries_per_session", "items", "collapse_repeats", "clicks_per_user")
-    return {name: getattr(chosen, name) for name in (*shaped, "session_gap_minutes")} | switched_off(chosen)
+    limits = ("sessions_per_user", "queries_per_session", "clicks_per_user", "session_gap_minutes")
+    rules = ("items", "collapse_repeats", "domain")
+    return {name: getattr(chosen, name) for name in (*limits, *rules)} | switched_off(chosen)
+
+
+def domain_for(chosen: SessionParameters) -> str | None:
+    return "sessions" if chosen.domain == "release" else None
 
 
 def write_kept_sessions(work: Work, inputs: Inputs, directory: Path) -> dict[str, TableFacts]:
     chosen: SessionParameters = work.parameters
     cleaned = inputs["cleaned_log"]
-    limits = session_limits(chosen, collapse=chosen.collapse_repeats)
+    in_domain = work.domain is not None
+    limits = session_limits(chosen, collapse=chosen.collapse_repeats, in_domain=in_domain)
+    domain = directory / "domain.parquet"
+    write_domain(work.domain, domain)
+    work.engine.view("domain_queries", [domain])
     with cleaned.verifying():
         view_cleaned(work.engine, cleaned, clicks=chosen.has_clicks)
         work.engine.statement_table("log/first_clicks", clicks_per_user=chosen.clicks_per_user)
         return {
+            "domain": work.engine.facts(directory, [domain], digest=True),
             "sessions": work.engine.write(SESSIONS, directory / "sessions.parquet", digest=True, **limits),
             "clicks": work.engine.write(CLICKS, directory / "clicks.parquet", digest=True),
         }
@@ -82,6 +94,7 @@ KEPT_SESSIONS = Stage(
     write=write_kept_sessions,
     statements=(SESSIONS, CLICKS, "log/cleaned_clicks", "log/first_clicks"),
     shaped_by=limited_by,
+    domain_for=domain_for,
     inspect=inspect_kept_sessions,
     limits_users=True,
 )

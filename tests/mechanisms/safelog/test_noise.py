@@ -14,6 +14,7 @@ from qlog_assets.mechanisms.register import guarantee, mechanism
 from qlog_assets.mechanisms.safelog import noise as safelog
 from qlog_assets.mechanisms.safelog.parameters import SafelogParameters
 from qlog_assets.policy import Policy
+from qlog_assets.privacy.public_domain import MOST_FAKES, QUERIES_PER_FAKE
 from qlog_assets.privacy.randomness import SeededRandom
 from qlog_assets.privacy.zero_domain import decode_pairs, encode_pairs
 from qlog_assets.report.account import survival
@@ -32,14 +33,14 @@ def test_a_threshold_is_never_so_low_that_fakes_fill_the_disk(cells: int, scale:
     threshold = safelog.usable_threshold(wanted, cells, scale)
     expected = cells * np.exp(-threshold / float(scale)) / 2
     assert threshold >= wanted
-    assert expected <= safelog.MOST_FAKES * 1.001
+    assert expected <= MOST_FAKES * 1.001
     assert safelog.usable_threshold(None, cells, scale) >= safelog.few_fakes_threshold(cells, scale)
 
 
 def test_transitions_at_a_threshold_of_one_are_drawn_and_not_refused_after_the_queries() -> None:
     chosen = SafelogParameters(transition_scale=2, transition_threshold=1)
     drawn = safelog.draw_transitions(SeededRandom(1), NOBODY, NOBODY, 30_000, chosen)
-    assert 0 < len(drawn.cells) < 2 * safelog.MOST_FAKES
+    assert 0 < len(drawn.cells) < 2 * MOST_FAKES
     assert drawn.cell_users.min() >= safelog.effective_transition_threshold(30_000, chosen)
 
 
@@ -49,10 +50,10 @@ def test_derived_transitions_are_never_mostly_noise(queries: int, scale: Fractio
     chosen = SafelogParameters(transition_scale=scale)
     threshold = safelog.effective_transition_threshold(queries, chosen)
     expected = queries * (queries - 1) * survival(float(scale), threshold)
-    assert expected <= min(queries / safelog.QUERIES_PER_FAKE, 2) * (1 + 1e-9)
-    if threshold > 1 and queries <= safelog.QUERIES_PER_FAKE:
+    assert expected <= min(queries / QUERIES_PER_FAKE, 2) * (1 + 1e-9)
+    if threshold > 1 and queries <= QUERIES_PER_FAKE:
         looser = queries * (queries - 1) * survival(float(scale), threshold - 1)
-        assert looser > queries / safelog.QUERIES_PER_FAKE, "no higher than it must be"
+        assert looser > queries / QUERIES_PER_FAKE, "no higher than it must be"
 
 
 def test_three_released_queries_without_transitions_show_a_fake_in_few_draws_only() -> None:

@@ -138,6 +138,34 @@ def test_every_form_that_may_be_published_is_released_and_audited(
 
 
 @pytest.mark.slow
+def test_pairs_over_a_release_of_the_month_keep_to_its_queries_and_to_that_release(ingested: Path) -> None:
+    edit_policy(
+        ingested, sessions=LOUD_POLICY, zealous='epsilon = 40\ndelta = "1e-3"\nitems_per_user = 8\nkinds = "queries"'
+    )
+    ask = ("release", "sessions", "--month", MARCH, "--set", "domain=release", "--set", "click_scale=none")
+    assert "has no published release with a table of queries" in qlog(ingested, *ask).refusal
+    domain = qlog(ingested, "release", "zealous", "--month", MARCH, "--json").json
+    answer = qlog(ingested, *ask, "--json").json
+    assert answer["charged"] is True and answer["delta"] == 0
+    public = set(pq.read_table(Path(domain["path"]) / "queries.parquet")["query"].to_pylist())
+    sequences = pq.read_table(Path(answer["path"]) / "sessions.parquet")["queries"].to_pylist()
+    assert ["weather", "train times"] in sequences and {query for pair in sequences for query in pair} <= public
+    (pool,) = json.loads((Path(answer["path"]) / "manifest.json").read_text(encoding="utf-8"))["pools"]
+    assert pool["name"] == domain["release_id"] and pool["rows"] == len(public)
+    report = qlog(ingested, "audit", "--deep", "--json").json
+    assert report["ok"] is True
+    # Another release of queries, or none at all: the month stays what it was drawn over.
+    again = ("--again", "a second look", "--set", "zealous.epsilon=19")
+    assert qlog(ingested, "release", "zealous", "--month", MARCH, *again, "--json").json["charged"] is True
+    assert qlog(ingested, *ask, "--json").json["charged"] is False
+    assert qlog(ingested, "withdraw", domain["release_id"], "--reason", "a mistake").success
+    assert qlog(ingested, *ask, "--json").json["charged"] is False
+    audited = qlog(ingested, "audit", "--json").json
+    notes = [note for release in audited["releases"] for note in release["notes"]]
+    assert audited["ok"] is True and any("which it was counted over, is withdrawn" in note for note in notes)
+
+
+@pytest.mark.slow
 def test_seeded_simulations_repeat_themselves_and_never_charge(ingested: Path) -> None:
     for variant in ("paper", "sound", "modern"):
         command = ("simulate", "sessions", "--month", MARCH, "--variant", variant, *LOUD, *SCALES, "--json")
