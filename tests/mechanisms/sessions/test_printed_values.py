@@ -50,6 +50,7 @@ def test_session_table_4(row: tuple[int, int, int, int, float, float]) -> None:
     assert abs(float(claimed.delta) - delta) < unit
 
 
+@pytest.mark.slow
 def test_the_command_prints_every_row_of_table_4(tmp_path: Path) -> None:
     names = ("session_scale", "threshold", "sessions_per_user", "queries_per_session")
     for *setting, epsilon, delta in SESSION_TABLE_4:
