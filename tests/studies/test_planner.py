@@ -21,8 +21,8 @@ from qlog_assets.studies.planning.description import PRESETS, describe
 from qlog_assets.studies.planning.planner import WORST_ERROR, fewer_tables, goodness, plan, request_for
 from qlog_assets.studies.planning.plot import draw_plan
 from qlog_assets.studies.planning.population import imagine, read_twin
-from qlog_assets.studies.planning.settings import TRIED
-from qlog_assets.studies.planning.trials import TRIALS, Outcome, capped_counts
+from qlog_assets.studies.planning.trials import Outcome, capped_counts
+from qlog_assets.studies.planning.tried import planned, planned_names
 from qlog_assets.studies.planning.twin import open_twin
 
 SMALL_POLICY = Path(__file__).parents[2] / "docs" / "policies" / "small.toml"
@@ -36,11 +36,11 @@ def plan_of(name: str, policy: Policy, epsilon: str | None = None, **described: 
     return plan(request, imagine(TINY.with_changes(**described), 1), 1)
 
 
-@pytest.mark.parametrize("name", sorted(TRIALS))
+@pytest.mark.parametrize("name", planned_names())
 def test_every_setting_that_is_tried_costs_what_was_asked_and_no_more(name: str) -> None:
     asked, policy, epsilon, delta = mechanism(name), Policy(), Fraction(3, 2), Fraction(1, 10**7)
     section = policy.section(name) if asked.is_simulated else asked.policy_section()
-    tried = list(TRIED[name](section, epsilon, delta, 1000))
+    tried = list(planned(name).settings(section, epsilon, delta, 1000))
     assert len(tried) >= 4
     for changes in tried:
         chosen = section.with_changes(**changes)
@@ -96,8 +96,8 @@ def test_a_plan_for_a_log_without_urls_has_no_clicks() -> None:
 
 
 def test_what_has_no_draw_is_refused_in_a_line() -> None:
-    asked = mechanism("sessions")
-    with pytest.raises(QlogError, match="sessions has no draw that can be planned yet: qlog guarantee sessions says"):
+    asked = mechanism("baselines")
+    with pytest.raises(QlogError, match="baselines has no draw that can be planned yet: qlog guarantee baselines says"):
         request_for(asked, asked.policy_section(), Policy().lists, None)
 
 
@@ -197,7 +197,7 @@ def test_a_plan_on_a_twin_is_said_in_words_with_a_policy_to_paste(home: Path) ->
         (("safelog", "--preset", "small", "--epsilon", "much"), "--epsilon: 'much' is not a decimal number"),
         (("safelog", "--preset", "small", "--plot", "/nowhere/plan.svg"), "--plot /nowhere/plan.svg"),
         (("budget", "--preset", "small"), "takes --rows alone"),
-        (("sessions", "--preset", "small"), "sessions has no draw that can be planned yet"),
+        (("baselines", "--preset", "small"), "baselines has no draw that can be planned yet"),
     ],
 )
 def test_a_plan_of_nothing_is_refused_in_one_line(home: Path, words: tuple, reason: str) -> None:

@@ -19,8 +19,9 @@ from qlog_assets.pipeline.public_material import PublicLists
 from qlog_assets.privacy.guarantee import printed
 from qlog_assets.privacy.parameters import Parameters, decimal_text
 from qlog_assets.studies.planning.population import Pool, Population
-from qlog_assets.studies.planning.settings import TRIED, Settings, with_pool
-from qlog_assets.studies.planning.trials import TRIALS, Outcome, Outcomes, average
+from qlog_assets.studies.planning.settings import Settings, with_pool
+from qlog_assets.studies.planning.trials import Outcome, Outcomes, average
+from qlog_assets.studies.planning.tried import planned, planned_names
 
 EPSILONS = tuple(map(Fraction, ("0.5", "1", "2", "4", "8")))
 """What a plan shows beside the ε that it is made for: from what few would call useful to what few would sign."""
@@ -74,10 +75,10 @@ class Request:
 
 def request_for(mechanism: Mechanism, section: Parameters, lists: PublicLists, epsilon: Fraction | None) -> Request:
     """A plan of a mechanism at an ε, or at what the section costs."""
-    if mechanism.name not in TRIALS:
+    if mechanism.name not in planned_names():
         raise QlogError(
             f"{mechanism.name} has no draw that can be planned yet: "
-            f"qlog guarantee {mechanism.name} says what it would promise; choose one of {', '.join(sorted(TRIALS))}"
+            f"qlog guarantee {mechanism.name} says what it would promise; choose one of {', '.join(planned_names())}"
         )
     # How many of a list's urls are clicked is nothing that a description tells: clicks are planned as without a list.
     lists = replace(lists, url_list=None)
@@ -98,7 +99,7 @@ def plan(asked: Request, people: Population, seed: int, progress: Progress = lam
         (name, changes)
         for name, pool in pools.items()
         if name == "pool" or asked.mechanism.name == "safelog"
-        for changes in TRIED[asked.mechanism.name](asked.section, asked.epsilon, asked.delta, pool.size)
+        for changes in planned(asked.mechanism.name).settings(asked.section, asked.epsilon, asked.delta, pool.size)
     ]
     grid = sorted({*EPSILONS, asked.epsilon})
     steps = len(candidates) + len(pools) * FINALISTS + 2 * len(grid)
@@ -182,7 +183,7 @@ class Trials:
     def drawn(self, asked: Request, section: Parameters, pool: Pool, draws: int) -> Outcomes:
         variant, chosen = asked.parameters(section)
         asked.mechanism.refuse_unusable(variant, chosen, {"pool": pool.size})
-        trial = TRIALS[asked.mechanism.name]
+        trial = planned(asked.mechanism.name).trial
         return average([trial(self.people, variant, chosen, self.seed + number, pool) for number in range(draws)])
 
 

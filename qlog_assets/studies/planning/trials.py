@@ -1,28 +1,15 @@
-"""What a mechanism would release of made-up users: drawn with its own noise, seeded, and held against the truth.
-
-One function per mechanism, from a population, parameters and a seed to what each table would hold.
-"""
+"""What a trial tells: what a table would hold of made-up users, held against the truth. Trials are in `tried/`."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
-from qlog_assets.mechanisms.crowd import noise as crowd
-from qlog_assets.mechanisms.crowd.parameters import CrowdParameters
-from qlog_assets.mechanisms.safelog import noise as safelog
-from qlog_assets.mechanisms.safelog.parameters import SafelogParameters
-from qlog_assets.mechanisms.sanitized import noise as sanitized
-from qlog_assets.mechanisms.sanitized.parameters import SanitizedParameters
-from qlog_assets.mechanisms.zealous import noise as zealous
-from qlog_assets.mechanisms.zealous.parameters import ZealousParameters
-from qlog_assets.privacy.limits import Rows, count_users, first_distinct
-from qlog_assets.privacy.randomness import SeededRandom
-from qlog_assets.privacy.zero_domain import encode_pairs
+from qlog_assets.privacy.limits import count_users, first_distinct
 from qlog_assets.studies.planning.population import Pool, Population
 
 
@@ -61,98 +48,10 @@ def outcome(printed: np.ndarray, counted: np.ndarray, truth: np.ndarray, invente
     )
 
 
-def try_safelog(people: Population, variant: str, chosen: SafelogParameters, seed: int, pool: Pool) -> Outcomes:
-    source = SeededRandom(seed)
-    counts = capped_counts(people, "queries", chosen.queries_per_user)
-    typed = np.flatnonzero(counts)
-    held = pool.holds[typed]
-    untouched = max(pool.size - int(held.sum()), 0)
-    drawn = safelog.draw_queries(source, counts[typed], held, untouched, chosen)
-    released = typed[drawn.support.indices]
-    # Which of the list's queries that nobody typed were drawn does not matter, only how many queries there are now.
-    number = len(released) + len(drawn.cells)
-    told = {
-        "queries": outcome(drawn.support.users, counts[released], people.truth["queries"][released], len(drawn.cells))
-    }
-    places = np.full(len(people.truth["queries"]), -1)
-    places[released] = np.arange(len(released))
-    if chosen.click_scale is not None:
-        users = capped_counts(people, "clicks", chosen.clicks_per_user)
-        clicks = np.flatnonzero((users > 0) & (places[people.parts["clicks"][0]] >= 0))
-        kept = safelog.draw_clicks(source, users[clicks], chosen)
-        clicks = clicks[kept.indices]
-        told["clicks"] = outcome(kept.users, users[clicks], people.truth["clicks"][clicks])
-    if chosen.transition_scale is not None:
-        users = capped_counts(people, "pairs", chosen.transitions_per_user)
-        before, after = people.parts["pairs"]
-        pairs = np.flatnonzero((users > 0) & (places[before] >= 0) & (places[after] >= 0))
-        cells = encode_pairs(places[before[pairs]], places[after[pairs]], number)
-        moved = safelog.draw_transitions(source, cells, users[pairs], number, chosen)
-        pairs = pairs[moved.support.indices]
-        told["transitions"] = outcome(moved.support.users, users[pairs], people.truth["pairs"][pairs], len(moved.cells))
-    return told
-
-
 @lru_cache(maxsize=64)
 def capped_counts(people: Population, kind: str, limit: int) -> np.ndarray:
     """How many users hold each item of a kind, each with their first so many distinct ones."""
     return count_users(*first_distinct(*people.rows[kind], limit), people.domain(kind))
-
-
-def try_zealous(people: Population, variant: str, chosen: ZealousParameters, seed: int, pool: Pool) -> Outcomes:
-    told: Outcomes = {}
-    for kind in chosen.kinds:
-        users, items = chosen_items(people, kind, chosen.items_per_user, seed)
-        source, counted = SeededRandom(seed), count_users(users, items, people.domain(kind))
-        if zealous.takes_rows(variant, chosen):
-            drawn = zealous.draw_rows(source, users, items, chosen)
-        else:
-            drawn = zealous.draw_counts(source, counted, variant, chosen)
-        told[kind] = outcome(drawn.users, counted[drawn.items], people.truth[kind][drawn.items])
-    return told
-
-
-@lru_cache(maxsize=8)
-def chosen_items(people: Population, kind: str, limit: int, seed: int) -> Rows:
-    """A few items of each user, whichever they are: a release chooses them by a hash."""
-    users, items = people.rows[kind]
-    order = np.random.default_rng(seed).permutation(len(users))
-    return first_distinct(users[order], items[order], limit)
-
-
-def try_crowd(people: Population, variant: str, chosen: CrowdParameters, seed: int, pool: Pool) -> Outcomes:
-    told: Outcomes = {}
-    for job in chosen.jobs:
-        kind = {"reformulations": "pairs"}.get(job, job)
-        counts = capped_counts(people, kind, chosen.artifacts_per_user)
-        drawn = crowd.release(
-            SeededRandom(seed),
-            counts,
-            chosen.artifacts_per_user,
-            chosen.noise_scale,
-            chosen.job_delta,
-            chosen.share_threshold,
-        )
-        told[job] = outcome(drawn.users, counts[drawn.indices], people.truth[kind][drawn.indices])
-    return told
-
-
-def try_sanitized(people: Population, variant: str, chosen: SanitizedParameters, seed: int, pool: Pool) -> Outcomes:
-    """The clicked pairs that the made-up users of `synth` can have: the log that is sampled from them costs nothing."""
-    counts = capped_counts(people, "clicks", chosen.pairs_per_user)
-    drawn = sanitized.release_pairs(
-        SeededRandom(seed), counts, chosen.pairs_per_user, chosen.pair_scale, chosen.pair_delta
-    )
-    return {"pairs": outcome(drawn.users, counts[drawn.indices], people.truth["clicks"][drawn.indices])}
-
-
-TRIALS: Mapping[str, Trial] = {
-    "safelog": try_safelog,
-    "zealous": try_zealous,
-    "crowd": try_crowd,
-    "sanitized": try_sanitized,
-}
-"""The mechanisms that a plan can draw."""
 
 
 def average(told: list[Outcomes]) -> Outcomes:

@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
+from pathlib import Path
 
 import pytest
+from support.cli import qlog
 
 from qlog_assets.mechanisms.register import guarantee
 from qlog_assets.mechanisms.sessions.parameters import SessionParameters
@@ -46,6 +48,18 @@ def test_session_table_4(row: tuple[int, int, int, int, float, float]) -> None:
     assert round(float(claimed.epsilon), 2) == epsilon
     unit = 10.0 ** (math.floor(math.log10(delta)) - 2)
     assert abs(float(claimed.delta) - delta) < unit
+
+
+@pytest.mark.slow
+def test_the_command_prints_every_row_of_table_4(tmp_path: Path) -> None:
+    names = ("session_scale", "threshold", "sessions_per_user", "queries_per_session")
+    for *setting, epsilon, delta in SESSION_TABLE_4:
+        chosen = [f"--set={name}={value}" for name, value in zip(names, setting, strict=True)]
+        answer = qlog(
+            tmp_path, "guarantee", "sessions", "--variant", "paper", *chosen, "--set=click_scale=none", "--json"
+        )
+        claimed = answer.json["claimed"]
+        assert round(claimed["epsilon"], 2) == epsilon and claimed["delta"] == pytest.approx(delta, rel=2e-3)
 
 
 def test_session_and_click_budgets_add_up() -> None:
