@@ -74,9 +74,9 @@ def _draw_sessions(
         named = name_items(engine, drawn.indices, drawn.users)
         return name_sessions(engine, item_matrix(named), named["users"].to_numpy())
     parts = []
-    for items, users in count_sessions(engine):
+    for users in count_parts(engine, ordered=not source.secure):
         drawn = noise.draw_counts(source, users, variant, kind, chosen)
-        parts.append((items[drawn.indices], drawn.users))
+        parts.append((counted_items(engine, drawn.indices), drawn.users))
     return name_sessions(engine, *(np.concatenate(each) for each in zip(*parts, strict=True)))
 
 
@@ -149,16 +149,34 @@ def number_sessions(engine: Engine, chosen: SessionParameters, *, pairs_only: bo
     engine.statement_view("sessions/subsequences")
 
 
-def count_sessions(engine: Engine, *, with_repeats: bool = False) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """The items of `subsequences` and how many users hold each, a part of them at a time.
+def count_parts(engine: Engine, *, ordered: bool, with_repeats: bool = False) -> Iterator[np.ndarray]:
+    """How many users hold each item of `subsequences`, a part of the items at a time: those of `counted_subsequences`.
 
-    Items are rows of query numbers, padded with NO_QUERY. `with_repeats`: how often each is held, as the paper counts.
+    `ordered`: by the items' numbers, so that a seeded draw can be repeated. `with_repeats`: how often each is held, as
+    the paper counts.
     """
     held = int(engine.row("sessions/count_subsequences")["held"])
     parts = max(1, -(-held // ITEMS_AT_ONCE))
     for part in range(parts):
-        counted = engine.arrays("sessions/subsequence_counts", with_repeats=with_repeats, parts=parts, part=part)
-        yield np.column_stack([counted[name] for name in ITEM_COLUMNS]), counted["held_by"].astype(np.int64)
+        engine.statement_table("sessions/counted_subsequences", with_repeats=with_repeats, parts=parts, part=part)
+        if ordered:
+            engine.statement_table("sessions/ordered_subsequences", "counted_subsequences")
+        rows = engine.arrays("sessions/subsequence_counts")
+        counts = np.empty(len(rows["held_by"]), np.int64)
+        counts[rows["row_number"]] = rows["held_by"]
+        yield counts
+
+
+def counted_items(engine: Engine, rows: np.ndarray) -> np.ndarray:
+    """Some items of `counted_subsequences`, by their rows: query numbers, padded with NO_QUERY."""
+    with engine.table("chosen_rows", pa.table({"row_number": rows})):
+        return item_matrix(engine.arrow("sessions/chosen_subsequences"))
+
+
+def count_sessions(engine: Engine, *, with_repeats: bool = False) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """All items and their counts, a part at a time, in an order that can be repeated: for studies."""
+    for counts in count_parts(engine, ordered=True, with_repeats=with_repeats):
+        yield counted_items(engine, np.arange(len(counts))), counts
 
 
 def item_matrix(items: pa.Table) -> np.ndarray:
