@@ -34,6 +34,8 @@ def suggest_queries(warehouse: Warehouse, query: str, release: str | None, count
     """What may follow a query, best first, with the release that says so; an error where it does not hold the query."""
     if not 1 <= count <= MOST_SUGGESTIONS:
         raise ParameterError(f"--count {count}: ask for 1 to {MOST_SUGGESTIONS} suggestions")
+    if not is_text(query):
+        raise ParameterError("the query is not text: write it in UTF-8")
     folder = latest_release(warehouse) if release is None else find_release(warehouse, release)
     manifest = load_manifest(folder / MANIFEST_NAME)
     name = manifest["release_id"]
@@ -103,3 +105,12 @@ def is_release(path: Path) -> bool:
         return (path / MANIFEST_NAME).is_file()
     except (OSError, ValueError):  # a name that no file can have
         return False
+
+
+def is_text(query: str) -> bool:
+    """Whether a word of the command line is text, and not bytes that no text has."""
+    try:
+        query.encode("utf-8")
+    except UnicodeEncodeError:
+        return False
+    return True

@@ -114,6 +114,7 @@ def test_what_cannot_be_answered_is_said_in_one_line(published: Path) -> None:
         ("weather", "--release", "gone"): "gone was withdrawn",
         ("weather", "--release", safelog.name): "is a release of safelog: suggestions come from one of sessions",
         ("weather", "--count", 0): "ask for 1 to 1000 suggestions",
+        (os.fsdecode(b"\xff"),): "the query is not text",
     }
     for words, refusal in asked.items():
         assert refusal in qlog(published, "suggest", *words).refusal
