@@ -21,7 +21,7 @@ from qlog_assets.door.preconditions import (
     refuse_unknown_releases,
 )
 from qlog_assets.door.release_limits import refuse_beyond_limits, refuse_changed_policy
-from qlog_assets.errors import QlogError
+from qlog_assets.errors import QlogError, RefusedError
 from qlog_assets.ledger import Book, BudgetError, Charge, Ledger
 from qlog_assets.ledger.rules import as_reason, in_words, refuse_other_terms, request_of
 from qlog_assets.mechanisms.mechanism import Mechanism
@@ -168,13 +168,15 @@ class Question:
         if self.reads_log:
             for part in parts_of_month(self.warehouse, self.month, book):  # which says so where there are none
                 refuse_other_users(part.provenance.month, one_user_of(part), self.policy.unit.one_user)
-        for stage in self.mechanism.stages:  # which says so where the month has no release to be counted over
-            stage.find_domain(self.warehouse, self.month, self.policy.stage_parameters(self.mechanism))
         # The pool that ships with qlog is read by the run, beside the imports that it waits for: its size is known.
         known = known_list_rows(self.policy)
         sizes = {name: known[name] if name in known else self.lists[name].rows for name in self.named_lists}
         variant, parameters = self.policy.variant(self.mechanism), self.policy.parameters(self.mechanism)
         self.mechanism.refuse_unusable(variant, parameters, sizes)
+        for stage in self.mechanism.stages:
+            domain = stage.find_domain(self.warehouse, self.month, self.policy.stage_parameters(self.mechanism))
+            if domain is not None and domain.trouble is not None:
+                raise RefusedError(f"nothing can be counted over {domain.charge.release_id}: {domain.trouble}")
 
     def inputs(self, history: list[Charge], book: Book) -> tuple[dict[str, str], bool]:
         """The digests of a request's inputs, and whether they are known for certain.

@@ -23,7 +23,13 @@ from qlog_assets.door.asking import asked_version
 from qlog_assets.door.choices import offering_choices, warn_of_skip
 from qlog_assets.door.drawing import describe_draw, draw_tables, list_rows
 from qlog_assets.door.draws import Draw, discard_draw, load_draw, store_draw
-from qlog_assets.door.inputs import DoorError, collect_inputs, refuse_broken_limits, refuse_other_unit
+from qlog_assets.door.inputs import (
+    DoorError,
+    collect_inputs,
+    refuse_broken_limits,
+    refuse_other_domain,
+    refuse_other_unit,
+)
 from qlog_assets.door.ledgers import opening_budget
 from qlog_assets.door.outputs import recorded_draw, refuse_changed_inputs, refuse_damaged, refuse_failed
 from qlog_assets.door.preconditions import (
@@ -153,6 +159,7 @@ class Door:
             if again is not None or not self.ledger.live(self.policy.dataset, month, name):
                 refuse_beyond_limits(self.policy, mechanism, guarantee)
                 refuse_other_unit(self.warehouse, month, self.policy.unit.one_user)
+                refuse_other_domain(self.warehouse, self.policy.dataset, inputs[mechanism.limited_stage.name])
                 public = {name: inputs[name] for name in mechanism.public_inputs if name in inputs}
                 mechanism.refuse_unusable(variant, chosen, {name: list_rows(public[name]) for name in public})
             on_point("guarantee_computed")
@@ -245,7 +252,7 @@ class Door:
             return
         tables, failure = draw_tables(engine, mechanism, charge, chosen, inputs, source)
         on_point("tables_drawn")
-        drawn = describe_draw(mechanism, charge, inputs, self.policy, self.ledger, failure)
+        drawn = describe_draw(self.warehouse, mechanism, charge, inputs, self.policy, self.ledger, failure)
         try:
             store_draw(self.warehouse, drawn, tables)
         except OSError as error:

@@ -20,6 +20,7 @@ from qlog_assets.report.manifest import software_versions
 from qlog_assets.sources.column_map import USER_IDS
 from qlog_assets.storage.engine import MACHINE_ERRORS, Engine, quoting_no_value
 from qlog_assets.storage.partition import Partition
+from qlog_assets.storage.warehouse import Warehouse
 
 
 def draw_tables(
@@ -48,6 +49,7 @@ def draw_tables(
 
 
 def describe_draw(
+    warehouse: Warehouse,
     mechanism: Mechanism,
     charge: Charge,
     inputs: Mapping[str, Partition],
@@ -71,7 +73,7 @@ def describe_draw(
         about=policy.about.as_public(),
         public_material=(
             *(public_facts(inputs[name]) for name in mechanism.public_inputs if name in inputs),
-            *domain_facts(inputs[mechanism.limited_stage.name]),
+            *domain_facts(warehouse, inputs[mechanism.limited_stage.name]),
         ),
         words=WORDS,
         budget=ledger.dataset(charge.dataset).public_terms(),

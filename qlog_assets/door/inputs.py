@@ -16,6 +16,7 @@ from qlog_assets.mechanisms.mechanism import Mechanism
 from qlog_assets.months import Month
 from qlog_assets.pipeline.batches import EARLIER_NAME, LANDING_BATCH
 from qlog_assets.pipeline.entered import refuse_unentered
+from qlog_assets.pipeline.released_domain import domains_of
 from qlog_assets.pipeline.user_key import one_user_of, refuse_other_users
 from qlog_assets.pipeline.withdrawal import withdrawn_sources
 from qlog_assets.storage.engine import Engine
@@ -62,6 +63,19 @@ def refuse_other_unit(warehouse: Warehouse, month: Month, stated: str) -> None:
         asset, _, key = name.partition(":")
         if key and warehouse.has_current(asset, key):
             refuse_other_users(key, one_user_of(warehouse.current(asset, key)), stated)
+
+
+def refuse_other_domain(warehouse: Warehouse, dataset: str, partition: Partition) -> None:
+    """Raise if an input was counted over a release that is not published now, or over other queries than it has.
+
+    That no δ is spent on the pairs rests on it: each of its queries is public, and each has one number.
+    """
+    for domain in domains_of(warehouse, partition):
+        trouble = "it is of another data set" if domain.charge.dataset != dataset else domain.trouble
+        if trouble is None and not domain.is_held_by(partition):
+            trouble = f"{partition.provenance.asset} has other queries"
+        if trouble is not None:
+            raise DoorError(f"the door refuses to draw over {domain.charge.release_id}: {trouble}")
 
 
 def refuse_stale(warehouse: Warehouse, partition: Partition, month: str) -> None:

@@ -1,7 +1,7 @@
-"""The queries of a month's published release, as the public domain of another release of that month.
+"""The queries of a published release, as the public domain of another release of the same month.
 
-They are public by then, so what is counted over them costs no δ: every pair of them is noised, held or not. Which
-release it is, is decided once: a month that was drawn over one is asked for over the same one ever after.
+They are public by then, so what is counted over them costs no δ: every pair of them is noised, held or not. The request
+names the release by its id, so ledger, fingerprint and manifest do; a stage keeps the queries it read beside its rows.
 """
 
 from __future__ import annotations
@@ -14,118 +14,89 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from qlog_assets.errors import QlogError, RefusedError
-from qlog_assets.ledger import Charge, Ledger, LedgerError
+from qlog_assets.ledger import Charge, Ledger
 from qlog_assets.months import Month
 from qlog_assets.report.public_zone import find_damage, release_path
-from qlog_assets.storage.partition import Partition, WarehouseError
+from qlog_assets.storage.digests import file_checksum
+from qlog_assets.storage.partition import Partition
 from qlog_assets.storage.warehouse import Warehouse
 
 RELEASE = "release"
 """How provenance marks a published release that a stage read: `release:<id>`, with the digest of its manifest."""
-TABLE = "queries.parquet"
+TABLE = "domain"
+"""The stage's table of the queries that it read, with numbers."""
 
 
 @dataclass(frozen=True)
 class ReleasedDomain:
-    """A published release whose queries are a domain: its id, the digest of its manifest, and its table of queries."""
+    """A release whose queries are a domain, and where its table of queries was published."""
 
-    release_id: str
-    digest: str
+    charge: Charge
     path: Path
 
     @property
     def upstream(self) -> dict[str, str]:
-        return {f"{RELEASE}:{self.release_id}": self.digest}
+        return {f"{RELEASE}:{self.charge.release_id}": str(self.charge.manifest_digest)}
 
-    def verified(self) -> Path:
-        """The table of queries, if it lies there as it was published."""
+    @property
+    def trouble(self) -> str | None:
+        """Why nothing new may be counted over it; None where it may."""
+        if self.charge.state != "published":
+            return f"it is {self.charge.state}"
         if not self.path.exists():
-            raise QlogError(f"the queries of {self.release_id} are no longer published: say domain = open, or --again")
-        found = find_damage(self.path.parent, self.digest)
-        if found:
-            raise QlogError(f"{self.release_id} cannot be a domain: {found[0]}")
-        return self.path
+            return "it has no table of queries"
+        damage = find_damage(self.path.parent, self.charge.manifest_digest)
+        if damage:
+            return damage[0]
+        return "it has fewer than two queries" if pq.read_metadata(self.path).num_rows < 2 else None
+
+    def queries(self) -> list[str]:
+        """Its queries, by their bytes; refused where nothing may be counted over it."""
+        if self.trouble is not None:
+            raise QlogError(f"{self.charge.release_id} cannot be a domain: {self.trouble}")
+        return sorted(pq.read_table(self.path, columns=["query"])["query"].to_pylist())
+
+    def is_held_by(self, partition: Partition) -> bool:
+        """Whether the queries that a partition keeps are those of the release, all of them, numbered in order."""
+        (file,) = partition.files(TABLE)
+        return pq.read_table(file).equals(numbered(self.queries()))
 
 
-def find_domain(warehouse: Warehouse, month: Month, mechanism: str, stage: str) -> ReleasedDomain:
-    """The release whose queries a mechanism's stage of a month reads: the one that its month was drawn over, or the
-    newest one that is published."""
-    try:
-        charges = [charge for charge in Ledger.read(warehouse.ledger_url).charges() if charge.month == month]
-    except LedgerError:
-        charges = []
-    known = {charge.release_id: charge for charge in charges if charge.manifest_digest is not None}
-    drawn = [charge for charge in charges if charge.mechanism == mechanism and charge.live]
-    for charge in reversed(drawn):
-        for release_id in _read_by(warehouse, month, stage, charge.request.inputs.get(stage)):
-            if release_id in known:
-                return _domain(warehouse, known[release_id])
-    published = [charge for charge in known.values() if charge.state == "published"]
-    usable = [charge for charge in published if (release_path(warehouse, charge) / TABLE).exists()]
-    if not usable:
-        reason = f"{month} has no published release with a table of queries, which {mechanism} is to be counted over"
-        raise RefusedError(
-            f"{reason}: release one first (qlog release safelog --month {month}), or say --set domain=open",
-            f"{reason}: launch safelog_release for it first, or set domain to open in the policy",
-        )
-    return _domain(warehouse, max(usable, key=lambda charge: charge.published_seq or 0))
+def find_domain(warehouse: Warehouse, month: Month, release_id: str) -> ReleasedDomain:
+    """The release of an id, as the ledger has it: of this month, and published, now or once."""
+    charges = {charge.release_id: charge for charge in Ledger.read(warehouse.ledger_url).charges()}
+    charge = charges.get(release_id)
+    if charge is None or charge.month != month or charge.manifest_digest is None:
+        reason = f"domain = {release_id} is no published release of {month}"
+        raise RefusedError(f"{reason}: qlog ledger shows those there are", f"{reason}: see the asset privacy_budget")
+    return ReleasedDomain(charge, release_path(warehouse, charge) / "queries.parquet")
 
 
-def domain_read(warehouse: Warehouse, partition: Partition) -> ReleasedDomain | None:
-    """The release that a partition was made with, if it still lies there; None where it was made with none."""
-    for name, digest in partition.provenance.upstream.items():
-        kind, _, release_id = name.partition(":")
-        if kind == RELEASE:
-            charge = Ledger.read(warehouse.ledger_url).charge(release_id)
-            found = ReleasedDomain(release_id, digest, release_path(warehouse, charge) / TABLE)
-            found.verified()
-            return found
-    return None
+def domains_of(warehouse: Warehouse, partition: Partition) -> list[ReleasedDomain]:
+    """The releases that a partition was made with."""
+    ids = [name.partition(":")[2] for name in partition.provenance.upstream if name.startswith(f"{RELEASE}:")]
+    return [find_domain(warehouse, Month(partition.provenance.month), release_id) for release_id in ids]
 
 
-def domain_facts(partition: Partition) -> list[dict[str, Any]]:
+def domain_facts(warehouse: Warehouse, partition: Partition) -> list[dict[str, Any]]:
     """What a manifest says of the releases that a partition was made with."""
-    facts = []
-    for name, digest in partition.provenance.upstream.items():
-        kind, _, release_id = name.partition(":")
-        if kind == RELEASE:
-            table = partition.provenance.tables["domain"]
-            (checksum,) = table.files.values()
-            facts.append(
-                {
-                    "kind": "releases",
-                    "name": release_id,
-                    "description": "The queries of this release of the same month: every pair of them was noised.",
-                    "rows": table.rows,
-                    "sha256": checksum,
-                    "sources": {release_id: digest},
-                }
-            )
-    return facts
+    return [
+        {
+            "kind": "releases",
+            "name": domain.charge.release_id,
+            "description": "The queries of this release of the same month: every pair of them was noised.",
+            "rows": partition.rows(TABLE),
+            "sha256": file_checksum(domain.path),
+            "sources": {domain.charge.release_id: domain.charge.manifest_digest},
+        }
+        for domain in domains_of(warehouse, partition)
+    ]
 
 
 def write_domain(domain: ReleasedDomain | None, path: Path) -> None:
-    """The queries of a release with numbers, by text; none where no release is read."""
-    queries: list[str] = []
-    if domain is not None:
-        queries = sorted(pq.read_table(domain.verified(), columns=["query"])["query"].to_pylist())
-    numbered = {"query_id": pa.array(range(len(queries)), pa.int64()), "query": pa.array(queries, pa.string())}
-    pq.write_table(pa.table(numbered), path, compression="zstd")
+    """The queries of a release with numbers; none where no release is read."""
+    pq.write_table(numbered([] if domain is None else domain.queries()), path, compression="zstd")
 
 
-def _domain(warehouse: Warehouse, charge: Charge) -> ReleasedDomain:
-    assert charge.manifest_digest is not None
-    return ReleasedDomain(charge.release_id, charge.manifest_digest, release_path(warehouse, charge) / TABLE)
-
-
-def _read_by(warehouse: Warehouse, month: Month, stage: str, content_digest: str | None) -> list[str]:
-    """The releases that the stage's partition of this content was made with."""
-    found = []
-    for path in sorted((warehouse.private / stage / month).glob("*/provenance.json")):
-        try:
-            made = warehouse.partition(stage, month, path.parent.name).provenance
-        except WarehouseError:
-            continue
-        if made.content_digest == content_digest:
-            found += [name.partition(":")[2] for name in made.upstream if name.startswith(f"{RELEASE}:")]
-    return found
+def numbered(queries: list[str]) -> pa.Table:
+    return pa.table({"query_id": pa.array(range(len(queries)), pa.int64()), "query": pa.array(queries, pa.string())})

@@ -43,7 +43,7 @@ class Work:
     book: Book | None = None
     """Where what is made is entered. None: nothing that is made can be released."""
     domain: ReleasedDomain | None = None
-    """The published release of the same month whose queries the stage reads, if it reads one."""
+    """The release of the same month whose queries the stage reads, if it reads one."""
 
 
 Inputs = Mapping[str, Partition]
@@ -78,8 +78,7 @@ class Stage:
     count_rows_from_nowhere: Callable[[Engine, Partition, Partition], int] | None = None
     """For the audit, while the cleaned log is still there: how many rows of a partition it does not account for."""
     domain_for: Callable[[Any], str | None] = lambda parameters: None
-    """The mechanism on whose behalf it reads the queries of a published release of the same month; None: it reads none.
-    By the policy's section."""
+    """The id of the release of the same month whose queries it reads, by the policy's section; None: it reads none."""
     origin: Callable[[Warehouse, Month], dict[str, str]] | None = None
     """For a stage that reads no other one: digests, by name, of what it is made from instead."""
 
@@ -151,9 +150,9 @@ class Stage:
         )
 
     def find_domain(self, warehouse: Warehouse, month: Month, parameters: Any) -> ReleasedDomain | None:
-        """The published release of the month whose queries it reads; None where it reads none."""
-        mechanism = self.domain_for(parameters)
-        return None if mechanism is None else find_domain(warehouse, month, mechanism, self.name)
+        """The release of the month whose queries it reads; None where it reads none."""
+        release_id = self.domain_for(parameters)
+        return None if release_id is None else find_domain(warehouse, month, release_id)
 
     def make_current_month(self, work: Work) -> tuple[Partition, bool]:
         """The same from the partitions that are current."""

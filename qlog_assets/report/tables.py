@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -160,7 +161,7 @@ def gather_lists(cells: pa.Table, layout: TableLayout) -> pa.Table:
         if column.type != "texts":
             columns[column.name] = cells.column(column.name)
             continue
-        places = [name for name in cells.column_names if name.startswith(f"{column.name}_")]
+        places = [name for name in cells.column_names if re.fullmatch(rf"{column.name}_\d+", name)]
         texts = [cells.column(f"{column.name}_{place + 1}").to_pylist() for place in range(len(places))]
         lists = [[text for text in row if text] for row in zip(*texts, strict=True)]
         columns[column.name] = pa.array(lists, TYPES["texts"])

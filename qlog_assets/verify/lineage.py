@@ -17,7 +17,7 @@ from qlog_assets.mechanisms.register import releasable_mechanism
 from qlog_assets.months import Month
 from qlog_assets.pipeline.batches import EARLIER_NAME, LANDING_BATCH, identity_of
 from qlog_assets.pipeline.landing import landed_files, name_part
-from qlog_assets.pipeline.released_domain import RELEASE
+from qlog_assets.pipeline.released_domain import RELEASE, find_domain
 from qlog_assets.pipeline.stage import ORIGIN, Stage
 from qlog_assets.privacy.parameters import Parameters
 from qlog_assets.storage.digests import file_checksum
@@ -204,7 +204,7 @@ class Lineage:
             elif asset == ORIGIN:
                 self._origin(partition, batch, shape, found)
             elif asset == RELEASE:
-                self._domain(batch, shape, found)
+                self._domain(partition, batch, shape, found)
             elif not (self.warehouse.private / asset / PUBLIC_MATERIAL).is_dir():
                 # Public material belongs to no month; it is looked at by its content.
                 self._pass(asset, batch or partition.provenance.month, shape, found)
@@ -228,13 +228,18 @@ class Lineage:
         if stage.origin(self.warehouse, Month(made.month)).get(name) != digest:
             _note(found, f"the {name.replace('_', ' ')} of {made.month} is no longer there as it was read")
 
-    def _domain(self, release_id: str, digest: str, found: Followed) -> None:
-        """The release that a stage was counted over: published once, with this very manifest."""
-        charges = {charge.release_id: charge for charge in self.ledger.charges()}
-        if release_id not in charges or charges[release_id].manifest_digest != digest:
+    def _domain(self, partition: Partition, release_id: str, digest: str, found: Followed) -> None:
+        """The release that a stage was counted over: published before, with this very manifest and these queries."""
+        month = partition.provenance.month
+        over = {charge.release_id: charge for charge in self.ledger.charges()}.get(release_id)
+        if over is None or over.manifest_digest != digest or (over.dataset, over.month) != (found.dataset, month):
             found.findings.append(f"lineage: it was counted over {release_id}, which the ledger did not publish so")
-        elif charges[release_id].state != "published":
-            _note(found, f"{release_id}, which it was counted over, is {charges[release_id].state}")
+        elif over.published_seq is None or over.published_seq > found.charged_seq:
+            found.findings.append(f"lineage: {release_id} was not published when this was counted over it")
+        elif over.state != "published":
+            _note(found, f"{release_id}, which it was counted over, is {over.state}")
+        elif not find_domain(self.warehouse, Month(month), release_id).is_held_by(partition):
+            found.findings.append(f"lineage: {partition.provenance.asset} has other queries than {release_id}")
 
     def _pass(self, asset: str, month: str, shape: str, found: Followed) -> None:
         """One partition on the way and what is above it; what retention deleted becomes a note."""

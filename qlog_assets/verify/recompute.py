@@ -12,7 +12,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from qlog_assets.errors import QlogError
+from qlog_assets.errors import QlogError, RefusedError
 from qlog_assets.mechanisms.inputs import is_of_this_version, stages
 from qlog_assets.months import Month
 from qlog_assets.pipeline.batches import (
@@ -24,7 +24,7 @@ from qlog_assets.pipeline.batches import (
 )
 from qlog_assets.pipeline.landing import batch_of, landed_files, landing_checksum
 from qlog_assets.pipeline.public_material import PUBLIC_LISTS, PublicLists, pool_spec
-from qlog_assets.pipeline.released_domain import domain_read
+from qlog_assets.pipeline.released_domain import domains_of
 from qlog_assets.pipeline.stage import ORIGIN, Stage, Work
 from qlog_assets.pipeline.user_key import with_user_key
 from qlog_assets.privacy.parameters import Parameters
@@ -102,9 +102,11 @@ class Recomputation:
             name: self._above(name, made.month, shape) for name, shape in made.upstream.items() if ":" not in name
         }
         try:
-            domain = domain_read(self.warehouse, partition)
-        except QlogError as error:
+            domain = next(iter(domains_of(self.warehouse, partition)), None)
+        except RefusedError as error:
             return Outcome(f"{label}: it cannot be computed again: {error}")
+        if domain is not None and domain.trouble is not None:
+            return Outcome(f"{label}: it cannot be computed again: {domain.charge.release_id}: {domain.trouble}")
         with self.workplace.engine() as engine, self.workplace.directory() as directory:
             work = Work(self.warehouse, engine, month, parameters, domain=domain)
             again = stage.write(work, inputs, directory)

@@ -346,7 +346,7 @@ def test_sequences_and_clicks_spend_their_total_and_no_more(method: str) -> None
 
 
 def test_pairs_over_a_release_cost_no_delta_and_clicks_bring_their_own() -> None:
-    parameters = SessionParameters(domain="release", epsilon=2, delta="1e-6", click_share="1/4")
+    parameters = SessionParameters(domain="zealous-2006-03-0123456789ab", epsilon=2, delta="1e-6", click_share="1/4")
     both = guarantee("sessions", "modern", parameters)
     assert both.proven is not None
     assert (both.proven.epsilon, both.proven.delta) == (2, Fraction("1e-6"))
@@ -358,7 +358,7 @@ def test_pairs_over_a_release_cost_no_delta_and_clicks_bring_their_own() -> None
     assert alone.proven is not None
     assert (alone.proven.epsilon, alone.proven.delta) == (2, 0)
     for refused in ({"items": "subsequences"}, {"session_scale": None}):
-        with pytest.raises(ParameterError, match="release is for items = pairs"):
+        with pytest.raises(ParameterError, match="a release is for items = pairs"):
             parameters.with_changes(**refused)
 
 

@@ -24,7 +24,7 @@ NAMES = [each.name for each in releasable()]
 
 PINS = {
     "safelog": (2, "0e5650890cf684e4"),
-    "sessions": (1, "dfc49c5e4bf1640c"),
+    "sessions": (1, "d65138eb9576f0f4"),
     "zealous": (1, "88f18af1dab1b63b"),
 }
 
@@ -46,6 +46,7 @@ def sources(each: Mechanism) -> list[str]:
     law = (
         f"qlog_assets/mechanisms/{each.name}/",
         "qlog_assets/mechanisms/contributions.py",
+        "qlog_assets/pipeline/released_domain.py",
         "qlog_assets/privacy/",
         "qlog_assets/pipeline/cleaned_log.py",
         "qlog_assets/sources/normalise.py",

@@ -15,10 +15,16 @@ HOLDS = (
     "row to the next: no user identifier, no time."
 )
 
+HOLDS_PAIRS = (
+    "each with the noisy number of users behind it. A sequence is a pair of queries that were public before, from "
+    "another release of the same month. How many users typed both is known from the noisy number alone: a few pairs "
+    "were typed by nobody. No row is a record of any person: no user identifier, no time."
+)
+
 
 def account(manifest: Mapping[str, Any]) -> Account:
     parameters, tables = manifest["parameters"], manifest["tables"]
-    over_release = parameters.get("domain") == "release"
+    over_release = parameters.get("domain", "open") != "open"
     by_weight = parameters.get("method") == "weighted_gaussian"
     steps = ["Each query was normalised by a fixed public rule: Unicode NFKC, case folded, spaces collapsed."]
     cautions = []
@@ -39,7 +45,7 @@ def account(manifest: Mapping[str, Any]) -> Account:
         _scales(manifest),
         _inventions(manifest) if over_release else {},
         counts_were_tested=not weighed,
-        holds=HOLDS,
+        holds=HOLDS_PAIRS if over_release else HOLDS,
     )
 
 
@@ -52,7 +58,7 @@ def _session_steps(parameters: Mapping[str, Any], over_release: bool) -> list[st
         if parameters["items"] == "pairs"
         else "every ordered selection of two or more of its queries was"
     )
-    listed = "Queries that the release of the same month does not hold were left out. " if over_release else ""
+    listed = f"Queries that {parameters['domain']} does not hold were left out. " if over_release else ""
     collapsed = "A query typed again right after itself was taken once. " if parameters["collapse_repeats"] else ""
     return [
         f"Each user's searches were split into sessions wherever more than {gap} passed between two of them. A session "
@@ -100,7 +106,7 @@ def _scales(manifest: Mapping[str, Any]) -> dict[str, float]:
     """The scales of two-sided geometric noise, by table; Gaussian noise has none."""
     if manifest["variant"] == "modern":
         chosen = SessionParameters(**manifest["parameters"])
-        return {"sessions": float(chosen.pair_scale)} if chosen.domain == "release" else {}
+        return {"sessions": float(chosen.pair_scale)} if chosen.over_release else {}
     names = {"sessions": "session_scale", "clicks": "click_scale"}
     return {table: float(Fraction(str(manifest["parameters"][names[table]]))) for table in manifest["tables"]}
 

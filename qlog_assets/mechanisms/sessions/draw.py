@@ -146,6 +146,7 @@ def number_sessions(engine: Engine, chosen: SessionParameters, *, pairs_only: bo
     last = [places[-1] + 1 for places in choices]
     with engine.table("chosen_places", pa.table({**columns, "last_place": last}, schema)):
         engine.statement_table("sessions/places")
+    engine.statement_view("sessions/session_starts")
     engine.statement_view("sessions/subsequences")
 
 

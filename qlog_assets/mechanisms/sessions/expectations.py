@@ -22,7 +22,7 @@ def expects_modern(chosen: SessionParameters, list_rows: Mapping[str, int]) -> S
     expected = []
     for name, kind in noise.kinds(chosen).items():
         if name == "sessions" and noise.is_over_release("modern", chosen):
-            note = "among the queries of a release: so many that noise alone makes few rows"
+            note = "and more, the more queries the release has, so that noise alone makes few rows"
             expected.append(Expectation(name, 1, "derived", noise_rows=None, note=note))
             continue
         if not noise.takes_rows("modern", chosen):

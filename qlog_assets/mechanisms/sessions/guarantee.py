@@ -164,13 +164,13 @@ def modern_budget(parameters: SessionParameters) -> GaussianBudget:
     if parameters.method == "gaussian_counts":
         counted += parameters.items_per_user if parameters.has_sessions else 0
         counted += parameters.clicks_per_user if parameters.has_clicks else 0
-    share = parameters.click_part if parameters.domain == "release" else 1
+    share = parameters.click_part if parameters.over_release else 1
     return gaussian_budget(parameters.epsilon * share, parameters.delta, counted)
 
 
 def modern(parameters: SessionParameters) -> Guarantee:
     """Better selection under one total (ε, δ)."""
-    if parameters.domain == "release":
+    if parameters.over_release:
         parts, formula, figures = _over_a_release(parameters)
         total = add_losses([part.proven for part in parts if part.proven is not None])
     else:
@@ -190,11 +190,18 @@ def modern(parameters: SessionParameters) -> Guarantee:
         ),
         gaps=(),
         paper=PAPER,
-        sentence=approximate_words(total),
+        sentence=approximate_words(total) if total.delta else pure_words(total),
         formula=formula,
         publishable=True,
         label="approximate differential privacy" if total.delta else "differential privacy",
         figures={**figures, "items_per_user": float(parameters.items_per_user)},
+    )
+
+
+def pure_words(loss: PrivacyLoss) -> str:
+    return (
+        f"Whether any one user is in the log changes the odds of any published result by at most {factor(loss)}, "
+        "without exception; only queries that were public before can appear."
     )
 
 
@@ -233,4 +240,5 @@ def _over_a_release(parameters: SessionParameters) -> tuple[list[Part], str, dic
         method = parameters.method.replace("_", " ")
         parts.append(Part("clicks", loss, loss, f"Clicks, by {method}, with a budget of their own."))
         figures["rho"] = float(budget.rho)
-    return parts, "ε = Δ/b + ε_c;  δ = δ_c;  every pair of the domain is noised, held or not", figures
+    formula = "ε = Δ/b + ε_c;  δ = δ_c" if parameters.has_clicks else "ε = Δ/b"
+    return parts, f"{formula};  every pair of the domain is noised, held or not", figures

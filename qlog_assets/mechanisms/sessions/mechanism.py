@@ -39,12 +39,14 @@ def switched_off(chosen: SessionPolicy, lists: PublicLists) -> list[str]:
 
 
 def at_cost(chosen: SessionPolicy, epsilon: Fraction, delta: Fraction) -> SessionPolicy:
-    """ε and δ for `modern`; for `sound` both scales by one factor, which costs the same ε."""
+    """ε and δ for `modern`; for `sound` both scales by one factor."""
+    if chosen.variant == "modern":
+        return chosen.with_changes(epsilon=epsilon, delta=delta or chosen.delta)
     proven = guarantee.sound(chosen).proven
     assert proven is not None
     factor = Fraction(proven.epsilon) / epsilon
     scales = {name: None if (scale := getattr(chosen, name)) is None else factor * scale for name in SCALES}
-    return chosen.with_changes(epsilon=epsilon, delta=delta, **scales)
+    return chosen.with_changes(delta=delta, **scales)
 
 
 def unread(chosen: SessionParameters) -> set[str]:
@@ -67,13 +69,13 @@ def modern_ignores(chosen: SessionParameters) -> set[str]:
     """The scales, but for those that say that a part is off; and what only the weighted method reads."""
     found = unread(chosen) | {"threshold", "delta_share_clicks"}
     found |= {name for name in SCALES if getattr(chosen, name) is not None}
-    if chosen.domain == "release" and not chosen.has_clicks:
+    if chosen.over_release and not chosen.has_clicks:
         found |= {"method", "delta"}
     return found if takes_rows("modern", chosen) and "method" not in found else found | BY_WEIGHT
 
 
 def sound_refuses(chosen: SessionParameters, list_rows: Mapping[str, int]) -> str | None:
-    if chosen.domain != "open":
+    if chosen.over_release:
         return f'domain = {chosen.domain} is drawn by variant = "modern" alone: choose it, or leave domain out'
     return refusal(partial(check_draw, "sound", chosen))
 

@@ -135,7 +135,7 @@ def kinds(parameters: SessionParameters) -> dict[str, Kind]:
             parameters.items_per_user, parameters.session_scale, parameters.session_delta, parameters.session_part
         )
     if parameters.click_scale is not None:
-        part = Fraction(1) if parameters.domain == "release" else parameters.click_part
+        part = Fraction(1) if parameters.over_release else parameters.click_part
         found["clicks"] = Kind(parameters.clicks_per_user, parameters.click_scale, parameters.click_delta, part)
     return found
 
@@ -198,7 +198,7 @@ def draw_rows(
 
 def is_over_release(variant: str, parameters: SessionParameters) -> bool:
     """Whether pairs are those of a public domain, drawn by `draw_pairs`."""
-    return variant == "modern" and parameters.domain == "release"
+    return variant == "modern" and parameters.over_release
 
 
 def pair_threshold(queries: int, parameters: SessionParameters) -> int:

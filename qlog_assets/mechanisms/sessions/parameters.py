@@ -13,6 +13,8 @@ from pydantic import Field, model_validator
 from qlog_assets.privacy.limits import SESSION_GAP_MINUTES
 from qlog_assets.privacy.parameters import Epsilon, Parameters, Scale, Share
 
+DOMAIN = r"^(open|[a-z_]+-\d{4}-\d{2}-[0-9a-f]{12})$"
+MOST_ITEMS = 10_000
 LONGEST_SESSION = 10
 """l_q at most: a session of ten queries has 1,013 subsequences. The statements are as wide."""
 
@@ -59,17 +61,27 @@ class SessionParameters(Parameters):
     counted_items_per_user: int = Field(10, ge=1, le=10_000)
     """`modern` only: chosen items counted per user where counts are a second step."""
 
-    domain: Literal["open", "release"] = "open"
-    """`modern` only. `release`: pairs of the queries of a release of the same month, which is public by then, counted
-    with two-sided geometric noise: no δ is spent on them. `open`: any pair that enough users hold."""
+    domain: str = Field("open", pattern=DOMAIN)
+    """`modern` only. `open`: any pair that enough users hold. The id of a published release of the same month: pairs of
+    its queries, which are public by then, counted with two-sided geometric noise: no δ is spent on them."""
 
     @model_validator(mode="after")
     def _check_parts(self) -> Self:
         if self.session_scale is None and self.click_scale is None:
             raise ValueError("session_scale: with click_scale none as well, nothing is left to release")
-        if self.domain == "release" and (self.items != "pairs" or self.session_scale is None):
-            raise ValueError("domain: release is for items = pairs, with sessions switched on")
+        if self.over_release and (self.items != "pairs" or self.session_scale is None):
+            raise ValueError("domain: a release is for items = pairs, with sessions switched on")
+        if self.items_per_user > MOST_ITEMS:
+            raise ValueError(
+                f"sessions_per_user: with queries_per_session = {self.queries_per_session} one user would hold "
+                f"{self.items_per_user:,} items, and {MOST_ITEMS:,} are the most"
+            )
         return self
+
+    @property
+    def over_release(self) -> bool:
+        """Whether pairs are those of a release's queries."""
+        return self.domain != "open"
 
     @property
     def has_sessions(self) -> bool:

@@ -42,7 +42,7 @@ def limited_by(chosen: SessionParameters, lists: PublicLists) -> dict[str, Any]:
 
 
 def domain_for(chosen: SessionParameters) -> str | None:
-    return "sessions" if chosen.domain == "release" else None
+    return chosen.domain if chosen.over_release else None
 
 
 def write_kept_sessions(work: Work, inputs: Inputs, directory: Path) -> dict[str, TableFacts]:

@@ -137,32 +137,58 @@ def test_every_form_that_may_be_published_is_released_and_audited(
     assert again["charged"] is False
 
 
+QUERIES = 'epsilon = 20\ndelta = "1e-3"\nitems_per_user = 8\nkinds = "queries"'
+ASK = ("release", "sessions", "--month", MARCH, "--set", "click_scale=none", "--set", "epsilon=20")
+
+
 @pytest.mark.slow
-def test_pairs_over_a_release_of_the_month_keep_to_its_queries_and_to_that_release(ingested: Path) -> None:
-    edit_policy(
-        ingested, sessions=LOUD_POLICY, zealous='epsilon = 40\ndelta = "1e-3"\nitems_per_user = 8\nkinds = "queries"'
-    )
-    ask = ("release", "sessions", "--month", MARCH, "--set", "domain=release", "--set", "click_scale=none")
-    assert "has no published release with a table of queries" in qlog(ingested, *ask).refusal
+def test_pairs_over_a_release_keep_to_its_queries_and_nothing_is_drawn_over_one_that_was_withdrawn(
+    ingested: Path,
+) -> None:
+    edit_policy(ingested, sessions=LOUD_POLICY, zealous=QUERIES)
+    unknown = ("--set", "domain=zealous-2006-03-0123456789ab")
+    assert "is no published release of 2006-03" in qlog(ingested, *ASK, *unknown).refusal
     domain = qlog(ingested, "release", "zealous", "--month", MARCH, "--json").json
-    answer = qlog(ingested, *ask, "--json").json
+    over = (*ASK, "--set", f"domain={domain['release_id']}")
+    assert 'drawn by variant = "modern" alone' in qlog(ingested, *over, "--set", "variant=sound").refusal
+    answer = qlog(ingested, *over, "--json").json
     assert answer["charged"] is True and answer["delta"] == 0
     public = set(pq.read_table(Path(domain["path"]) / "queries.parquet")["query"].to_pylist())
     sequences = pq.read_table(Path(answer["path"]) / "sessions.parquet")["queries"].to_pylist()
     assert ["weather", "train times"] in sequences and {query for pair in sequences for query in pair} <= public
-    (pool,) = json.loads((Path(answer["path"]) / "manifest.json").read_text(encoding="utf-8"))["pools"]
-    assert pool["name"] == domain["release_id"] and pool["rows"] == len(public)
-    report = qlog(ingested, "audit", "--deep", "--json").json
-    assert report["ok"] is True
-    # Another release of queries, or none at all: the month stays what it was drawn over.
-    again = ("--again", "a second look", "--set", "zealous.epsilon=19")
-    assert qlog(ingested, "release", "zealous", "--month", MARCH, *again, "--json").json["charged"] is True
-    assert qlog(ingested, *ask, "--json").json["charged"] is False
+    manifest = json.loads((Path(answer["path"]) / "manifest.json").read_text(encoding="utf-8"))
+    (pool,) = manifest["pools"]
+    assert pool["name"] == manifest["parameters"]["domain"] == domain["release_id"] and pool["rows"] == len(public)
+    assert "were public before, from another release" in (Path(answer["path"]) / "datasheet.html").read_text()
+    assert qlog(ingested, "audit", "--deep", "--json").json["ok"] is True
+    # Withdrawn, it steers nothing new; what was drawn over it is served, whatever is left of its private tables.
     assert qlog(ingested, "withdraw", domain["release_id"], "--reason", "a mistake").success
-    assert qlog(ingested, *ask, "--json").json["charged"] is False
+    assert "it is withdrawn" in qlog(ingested, *over, "--again", "a second look").refusal
+    assert qlog(ingested, *over, "--json").json["charged"] is False
     audited = qlog(ingested, "audit", "--json").json
     notes = [note for release in audited["releases"] for note in release["notes"]]
     assert audited["ok"] is True and any("which it was counted over, is withdrawn" in note for note in notes)
+
+
+@pytest.mark.slow
+def test_the_door_and_the_audit_see_a_domain_with_a_query_more_than_its_release(ingested: Path) -> None:
+    """A query of the log among the public ones would be printed at δ = 0; one that is there twice moves many counts."""
+    edit_policy(ingested, sessions=LOUD_POLICY, zealous=QUERIES)
+    domain = qlog(ingested, "release", "zealous", "--month", MARCH, "--json").json["release_id"]
+    over = {"sessions.click_scale": "none", "sessions.epsilon": "20", "sessions.domain": domain}
+    assert qlog(ingested, *ASK, "--set", f"domain={domain}", "--json").json["charged"] is True
+    partition = warehouse_at(ingested).current("kept_sessions", MARCH)
+    (file,) = partition.files("domain")
+    rows = pq.read_table(file)
+    for query in (PRIVATE_QUERY.format(1), "weather"):
+        more = pa.table({"query_id": [rows.num_rows], "query": [query]}, rows.schema)
+        pq.write_table(pa.concat_tables([rows, more]), file)
+        vouch_for(ingested, partition, entered=True)
+        with pytest.raises(DoorError, match="kept_sessions has other queries"):
+            door_at(ingested, over).draw("sessions", Month(MARCH), again="with one more")
+    audited = qlog(ingested, "audit", "--json")
+    findings = [line for release in json.loads(audited.out)["releases"] for line in release["findings"]]
+    assert audited.code == 1 and any("kept_sessions 2006-03 is not what was released from" in line for line in findings)
 
 
 @pytest.mark.slow
