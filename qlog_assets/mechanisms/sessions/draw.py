@@ -32,7 +32,7 @@ from qlog_assets.report.tables import in_public_order
 from qlog_assets.storage.engine import Engine
 
 ITEM_COLUMNS = [f"q{place}" for place in range(1, LONGEST_SESSION + 1)]
-ITEMS_AT_ONCE = 20_000_000
+ITEMS_AT_ONCE = 10_000_000
 """How many subsequences are counted and noised in one go: what memory holds. Parts tell nothing: noise is drawn item by
 item."""
 

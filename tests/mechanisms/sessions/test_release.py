@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+from collections.abc import Sequence
 from pathlib import Path
 
 import pyarrow as pa
@@ -92,6 +93,21 @@ def test_the_door_refuses_sessions_beyond_the_limits_they_were_made_with(
     (file,) = partition.files("sessions")
     rows = pq.read_table(file)
     more = [{"user": "one more", "session": session, "place": place, "query": "q"} for session, place in places]
+    pq.write_table(pa.concat_tables([rows, pa.Table.from_pylist(more, rows.schema)]), file)
+    vouch_for(home, partition, entered=True)
+    with pytest.raises(DoorError, match=rf"kept_sessions breaks the contribution limits.*{what}"):
+        door_at(home).draw("sessions", Month(MARCH), again="with more")
+
+
+@pytest.mark.parametrize(("what", "urls"), [("max_per_user", range(9)), ("repeated_rows", (0, 0))])
+def test_the_door_refuses_clicks_beyond_the_limits_they_were_made_with(
+    released: Path, tmp_path: Path, what: str, urls: Sequence[int]
+) -> None:
+    home = copy_warehouse(released, tmp_path / "copy")
+    partition = warehouse_at(home).current("kept_sessions", MARCH)
+    (file,) = partition.files("clicks")
+    rows = pq.read_table(file)
+    more = [{"user": "one more", "query": "q", "url": f"{url}.example"} for url in urls]
     pq.write_table(pa.concat_tables([rows, pa.Table.from_pylist(more, rows.schema)]), file)
     vouch_for(home, partition, entered=True)
     with pytest.raises(DoorError, match=rf"kept_sessions breaks the contribution limits.*{what}"):

@@ -15,6 +15,8 @@ from hypothesis import strategies as st
 
 from qlog_assets.mechanisms.sessions import draw, noise
 from qlog_assets.mechanisms.sessions.parameters import SessionParameters
+from qlog_assets.mechanisms.sessions.stages import session_limits
+from qlog_assets.pipeline.released_domain import numbered
 from qlog_assets.storage.engine import Engine
 
 START = datetime(2006, 3, 1)
@@ -167,6 +169,56 @@ def test_removing_any_user_moves_at_most_delta_counts_by_one_and_nobody_elses(
         moved.subtract(counted(others, chosen))
         assert set(moved.values()) <= {0, 1}
         assert sum(moved.values()) <= chosen.items_per_user
+
+
+def pairs_over(rows: Log, chosen: SessionParameters, public: list[str]) -> Counter[tuple[int, int]]:
+    """Counts of pairs of public queries, by the statements of stage and draw."""
+    engine = engine_with(rows)
+    with engine.table("domain_queries", numbered(public)):
+        limits = session_limits(chosen, collapse=chosen.collapse_repeats, in_domain=True)
+        engine.statement_table("sessions/kept_sessions", **limits)
+        draw.number_sessions(engine, chosen, pairs_only=True)
+        engine.statement_table("sessions/held_subsequences")
+        return Counter({(before, after): held for before, after, held in engine.run("sessions/pair_counts").fetchall()})
+
+
+@settings(max_examples=6, deadline=None, derandomize=True)
+@given(chosen=LIMITS.map(lambda each: each.with_changes(items="pairs")), seed=st.integers(0, 10**6))
+def test_removing_any_user_moves_at_most_delta_pairs_over_a_release_by_one(
+    chosen: SessionParameters, seed: int
+) -> None:
+    rows, public = log_of(6, seed), sorted(WORDS[1:])
+    whole = pairs_over(rows, chosen, public)
+    for user in {row[0] for row in rows}:
+        moved = Counter(whole)
+        moved.subtract(pairs_over([row for row in rows if row[0] != user], chosen, public))
+        assert set(moved.values()) <= {0, 1} and sum(moved.values()) <= chosen.items_per_user
+    inside = [row for row in rows if row[1] in public]
+    expected = items_by_hand(by_hand_in(rows, inside, chosen), chosen, repeats=False)
+    named = {(public[before], public[after]): held for (before, after), held in whole.items()}
+    assert named == {pair: held for pair, held in expected.items() if pair[0] != pair[1]}
+
+
+def by_hand_in(rows: Log, inside: Log, chosen: SessionParameters) -> dict[str, list[list[str]]]:
+    """The rules on rows that are left of sessions which all rows decide: gaps are those of the whole log."""
+    found = {}
+    for user in {row[0] for row in inside}:
+        times = sorted(time for owner, _, time in rows if owner == user)
+        gap = timedelta(minutes=chosen.session_gap_minutes)
+        starts = [time for place, time in enumerate(times) if place == 0 or time - times[place - 1] > gap]
+        split: dict[datetime, list[str]] = {}
+        seen = set()
+        for _, query, time in sorted(
+            (row for row in inside if row[0] == user), key=lambda row: (row[2], row[1].encode())
+        ):
+            mine = split.setdefault(max(start for start in starts if start <= time), [])
+            if (time, query) not in seen and not (chosen.collapse_repeats and mine and mine[-1] == query):
+                mine.append(query)
+            seen.add((time, query))
+        several = [session for session in split.values() if len(session) >= 2]
+        if several:
+            found[user] = [session[: chosen.queries_per_session] for session in several[: chosen.sessions_per_user]]
+    return found
 
 
 def test_parts_hold_every_item_once(monkeypatch: pytest.MonkeyPatch) -> None:
