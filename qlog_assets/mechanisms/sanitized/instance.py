@@ -1,7 +1,7 @@
 """A made-up log of the size of the paper's, or of another, for tests, figures and the benchmark of solvers.
 
-Nobody lived in it: activity is log-normal, pairs are drawn by Zipf's law, and a user often repeats a click. After unique
-pairs are gone the paper's own log has 1,980 users, 6,043 pairs and 53,067 events (its Table 3).
+Nobody lived in it: activity is log-normal, pairs are drawn by Zipf's law, and a user often repeats a click. Without its
+unique pairs the paper's own log has 1,980 users, 6,043 pairs and 53,067 events (its Table 3).
 """
 
 from __future__ import annotations

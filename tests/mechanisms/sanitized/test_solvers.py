@@ -29,7 +29,7 @@ from qlog_assets.mechanisms.sanitized.solvers import LinearProgramme, solve_whol
 
 LARGEST, DIVERSITY = Goal("output_size"), Goal("diversity")
 MIP_IN_A_MINUTE = {"output_size": 472, "diversity": 482}
-"""What HiGHS found of the log below in a minute on two cores (`make bench-solvers`). Not run here: it takes a minute."""
+"""What HiGHS found in a minute on two cores at the paper's size (`make bench-solvers`), which is not run here."""
 
 programmes = st.builds(
     programme_of,
