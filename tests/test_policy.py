@@ -95,7 +95,7 @@ def test_the_policy_has_a_section_for_every_mechanism_that_can_be_drawn_and_no_o
     for each in simulated():
         assert type(policy.section(each.name)) is each.policy_section
     assert policy.section("zealous").items_per_user == 3 and policy.section("baselines").k == 7
-    with pytest.raises(ParameterError, match=r"no section 'crowd': it has baselines, safelog, zealous"):
+    with pytest.raises(ParameterError, match=r"no section 'crowd': it has baselines, safelog, sanitized, zealous"):
         policy.section("crowd")
 
 
@@ -218,7 +218,7 @@ def test_a_bare_key_belongs_to_the_mechanism_at_hand_and_is_refused_where_it_cou
     assert qualify_names({"delta": "0"}, "zealous") == {"zealous.delta": "0"}
     assert qualify_names({"queries_per_user": "3"}) == {"safelog.queries_per_user": "3"}
     assert qualify_names({"last": "2006-05"}, "safelog") == {"last": "2006-05"}
-    with pytest.raises(ParameterError, match=r"safelog\.delta or zealous\.delta"):
+    with pytest.raises(ParameterError, match=r"safelog\.delta or sanitized\.delta or zealous\.delta"):
         qualify_names({"delta": "0"})
 
 

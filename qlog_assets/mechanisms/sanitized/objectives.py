@@ -12,7 +12,7 @@ import numpy as np
 from scipy.sparse import csc_array, eye_array, hstack, vstack
 
 from qlog_assets.mechanisms.sanitized.programme import Programme
-from qlog_assets.mechanisms.sanitized.solvers import LinearProgramme, solve
+from qlog_assets.mechanisms.sanitized.solvers import SUPPORT_TOLERANCE, LinearProgramme, solve
 
 Objective = Literal["output_size", "frequent_pairs", "diversity"]
 
@@ -98,4 +98,5 @@ def closest_support(programme: Programme, goal: Goal) -> LinearProgramme:
         tops=np.concatenate([tops, np.full(chosen.size, np.inf)]),
         total=np.concatenate([np.ones(pairs), np.zeros(chosen.size)]),
         size=size,
+        tolerance=SUPPORT_TOLERANCE,
     )

@@ -18,7 +18,9 @@ HIGHS_VARIABLES = 20_000
 """Up to here interior point takes seconds: 0.3 s for 6,000 variables, 6 s for 29,000, 50 s for 85,000. Of a million
 variables it had found nothing after two minutes, in 1.2 GB."""
 PDLP_TOLERANCE = 3e-3
-"""Relative. Scaled into the constraints, such a solution misses the optimum by about 0.1 %."""
+"""Scaled into the constraints, such a solution misses the largest output by about 0.1 %."""
+SUPPORT_TOLERANCE = 1e-5
+"""Where supports are to be met: their distances are hundredths, beside sizes of thousands."""
 PDLP_SECONDS = 600
 PDLP_SHARDS = 8
 NOTHING_FITS = "no counts satisfy the constraints: the asked size is above the largest one"
@@ -38,6 +40,8 @@ class LinearProgramme:
     tops: np.ndarray
     total: np.ndarray | None = None
     size: float = 0.0
+    tolerance: float = PDLP_TOLERANCE
+    """Of PDLP, absolute and relative."""
 
     @property
     def is_empty(self) -> bool:
@@ -91,8 +95,8 @@ def solve_by_pdlp(asked: LinearProgramme) -> np.ndarray:
     programme.constraint_lower_bounds, programme.constraint_upper_bounds = below, above
     programme.variable_lower_bounds, programme.variable_upper_bounds = np.zeros(asked.tops.size), asked.tops
     settings = solvers_pb2.PrimalDualHybridGradientParams()
-    settings.termination_criteria.simple_optimality_criteria.eps_optimal_relative = PDLP_TOLERANCE
-    settings.termination_criteria.simple_optimality_criteria.eps_optimal_absolute = PDLP_TOLERANCE
+    settings.termination_criteria.simple_optimality_criteria.eps_optimal_relative = asked.tolerance
+    settings.termination_criteria.simple_optimality_criteria.eps_optimal_absolute = asked.tolerance
     settings.termination_criteria.time_sec_limit = PDLP_SECONDS
     # Sums are taken by shard: with their number fixed, the answer is the same on any number of processors.
     settings.num_threads, settings.num_shards = min(os.cpu_count() or 1, PDLP_SHARDS), PDLP_SHARDS

@@ -11,7 +11,8 @@ from qlog_assets.privacy.parameters import Exact, Listed, Parameters, Share
 
 MONTH, MADE_UP = "the month", "a made-up log of the paper's size"
 """What the tables call the two logs."""
-LN_2 = Fraction("0.693147")
+LN_2 = Fraction("0.6931471806")
+"""Not below the true one: at it two users may share a pair, and just below it they may not."""
 
 
 class StudySettings(Parameters):
@@ -24,7 +25,7 @@ class StudySettings(Parameters):
     made_up: bool = True
     """Whether the sweeps are also done on a made-up log of the paper's size, with the paper's values beside them."""
     budgets: Annotated[tuple[Annotated[Exact, Field(gt=0, le=1000)], ...], Listed, Field(min_length=1)] = Field(
-        tuple(map(Fraction, ("0.001", "0.01", "0.1", "0.25", "0.693147", "1.5", "5", "10"))), validate_default=True
+        tuple(map(Fraction, ("0.001", "0.01", "0.1", "0.25", "0.6931471806", "1.5", "5", "10"))), validate_default=True
     )
     """B beside those of the paper's tables. Above ln 2 it is no privacy level that anybody would sign."""
     supports: Annotated[tuple[Share, ...], Listed, Field(min_length=1)] = Field(
