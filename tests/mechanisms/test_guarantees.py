@@ -103,6 +103,14 @@ VALUES: dict[str, dict[str, st.SearchStrategy[Any]]] = {
     },
     "sanitized": {
         "objective": st.sampled_from(["diversity", "frequent_pairs", "output_size"]),
+        "minimum_support": SHARE,
+        "asked_size": COUNT,
+        "diversity_of": st.sampled_from(["pairs", "queries"]),
+        "infrequent_stay": st.booleans(),
+        "rounding": st.sampled_from(["fill", "mip", "printed", "tested_first"]),
+        "solver_seconds": COUNT,
+        "count_epsilon": EPSILON,
+        "largest_change": SCALE,
         "epsilon": EPSILON,
         "delta": DELTA,
         "pairs_per_user": st.integers(2, 60),
@@ -159,7 +167,7 @@ DIRECTIONS: dict[tuple[str, str], dict[str, tuple[int, int]]] = {
     ("crowd", "dp_a"): TOTALS,
     ("crowd", "dp_u"): TOTALS,
     ("sanitized", "synth"): TOTALS,
-    ("sanitized", "paper"): TOTALS,
+    ("sanitized", "paper"): {**TOTALS, "count_epsilon": (UP, SAME)},
 }
 # The scale b in a formula with the papers' α has a turning point: tested by itself below.
 TURNING = {("safelog", "paper"): {"selection_scale"}, ("sessions", "paper"): {"session_scale", "click_scale"}}

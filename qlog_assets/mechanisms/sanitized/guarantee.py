@@ -49,8 +49,15 @@ def least_delta(users: int) -> float:
 
 
 def paper(parameters: SanitizedParameters) -> Guarantee:
-    """The sampling step's (ε, δ) given x; end to end nothing holds."""
-    claimed = PrivacyLoss(parameters.epsilon, parameters.delta)
+    """The sampling step's (ε, δ) given x, and what section 4.2 claims for noisy counts; end to end nothing holds."""
+    sampling = PrivacyLoss(parameters.epsilon, parameters.delta)
+    if parameters.count_epsilon is None:
+        counts = None
+        words = "x is the solution of a problem whose data is the log, printed as it is."
+    else:
+        counts = PrivacyLoss(parameters.count_epsilon, Fraction(0))
+        words = "x with Laplace(d/ε') per pair, as if one user could move one pair alone, by at most d (gap G3)."
+    claimed = sampling if counts is None else add_losses([sampling, counts])
     budget = user_budget(float(parameters.epsilon), float(parameters.delta))
     return Guarantee(
         mechanism="sanitized",
@@ -60,13 +67,11 @@ def paper(parameters: SanitizedParameters) -> Guarantee:
         parts=(
             Part(
                 "sampling",
-                claimed,
-                claimed,
+                sampling,
+                sampling,
                 "Given output counts that do not depend on the log: the paper's Theorem 1.",
             ),
-            Part(
-                "output counts", None, None, "x is the solution of a problem whose data is the log, printed as it is."
-            ),
+            Part("output counts", counts, None, words),
         ),
         assumptions=("the output counts x would be the same without the user",),
         gaps=(

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from qlog_assets.attacks.case import Case
 from qlog_assets.mechanisms.mechanism import Mechanism, Variant
 from qlog_assets.mechanisms.sanitized import guarantee
+from qlog_assets.mechanisms.sanitized.draw import draw_paper
 from qlog_assets.mechanisms.sanitized.parameters import SanitizedParameters
 
 
@@ -30,7 +31,7 @@ MECHANISM = Mechanism(
     parameters=SanitizedParameters,
     variants={
         "synth": Variant(guarantee.synth),
-        "paper": Variant(guarantee.paper),
+        "paper": Variant(guarantee.paper, draw_paper, reads=("cleaned_log",)),
     },
     attacks=attacks,
     examples=examples,

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Literal
 
 import numpy as np
 
@@ -49,29 +48,6 @@ def release_lengths(source: RandomSource, users: np.ndarray, scale: Fraction) ->
     """Noisy numbers of users by how many pairs they hold (cell i: i + 1). Every cell is noised; none goes below 0."""
     users = np.asarray(users, np.int64)
     return np.maximum(users + discrete_laplace(source, scale, users.size), 0)
-
-
-def aim(
-    pairs: Released,
-    objective: Literal["output_size", "frequent_pairs", "diversity"],
-    size: int = 0,
-    minimum_support: float = 0,
-) -> np.ndarray:
-    """What the synthetic log is drawn from: a weight a released pair. Post-processing of the noisy histogram.
-
-    `output_size` keeps the histogram; `diversity` gives every pair the same weight; `frequent_pairs` apportions `size`
-    among pairs of at least `minimum_support` by largest remainder, which is closest in L1 to their shares.
-    """
-    weights = np.maximum(pairs.users, 0)
-    if objective == "output_size" or weights.sum() == 0:
-        return weights
-    if objective == "diversity":
-        return np.ones_like(weights)
-    frequent = np.where(weights >= minimum_support * weights.sum(), weights, 0)
-    whole, remainder = np.divmod(frequent * size, max(int(frequent.sum()), 1))
-    left = (size if frequent.sum() else 0) - int(whole.sum())
-    whole[np.argsort(-remainder, kind="stable")[:left]] += 1
-    return whole
 
 
 def synthetic_log(

@@ -6,18 +6,44 @@ One frozen model for all variants; it checks itself when it is made.
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import Literal, Self
+from typing import ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
-from qlog_assets.privacy.parameters import Epsilon, Parameters, Share
+from qlog_assets.privacy.parameters import Epsilon, Parameters, Scale, Share
 
 
 class SanitizedParameters(Parameters):
     """The parameters of the sanitised log (Hong, Vaidya, Lu, Wu 2012) and of `synth`, its replacement."""
 
+    STUDY_ONLY: ClassVar[frozenset[str]] = frozenset(
+        {"infrequent_stay", "rounding", "solver_seconds", "count_epsilon", "largest_change"}
+    )
+
     objective: Literal["output_size", "frequent_pairs", "diversity"] = "output_size"
     """O-UMP, F-UMP or D-UMP: what the counts of the output maximise."""
+    minimum_support: Share = Field(Fraction(1, 500), validate_default=True)
+    """s, `frequent_pairs`: the share of all events from which a pair is frequent. 1/500 is the paper's middle value."""
+    asked_size: int | None = Field(None, ge=1, le=10**9)
+    """How many events the output is to have. `paper` reads it for `frequent_pairs` alone, where None is half of what the
+    constraints allow; its other objectives have no size to ask for."""
+    diversity_of: Literal["pairs", "queries"] = "pairs"
+    """`diversity`: whether different (query, url) pairs or different queries are many; the paper does the first and
+    mentions the second."""
+    infrequent_stay: bool = False
+    """`paper`, `frequent_pairs`: whether pairs below the minimum support must stay below it in the output. The paper
+    takes it for granted; without it precision is not 1."""
+    rounding: Literal["printed", "tested_first", "fill", "mip"] = "printed"
+    """`paper` only: how counts become whole. `printed`: rounded down, and Algorithm 2 for diversity. `tested_first`:
+    Algorithm 2 drops nothing where nothing is violated. `fill`: what rounding down lost is filled again, and diversity
+    is rounded from the relaxed optimum. `mip`: HiGHS searches for solver_seconds."""
+    solver_seconds: int = Field(60, ge=1, le=86_400)
+    """`paper` only: how long `rounding = "mip"` may search."""
+    count_epsilon: Epsilon | None = None
+    """ε' of section 4.2, `paper` only: noise on the optimal counts, after users who move them too much were left out.
+    None: the counts are printed as they are."""
+    largest_change: Scale = Field(Fraction(1), validate_default=True)
+    """d of section 4.2, `paper` only: how far one user may move an optimal count."""
     epsilon: Epsilon = Field(Fraction(2), validate_default=True)
     """ε: of the sampling step alone (`paper`), of the whole release (`synth`)."""
     delta: Share = Field(Fraction(1, 10**6), validate_default=True)
