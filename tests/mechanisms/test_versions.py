@@ -24,6 +24,7 @@ NAMES = [each.name for each in releasable()]
 
 PINS = {
     "safelog": (2, "0e5650890cf684e4"),
+    "sanitized": (1, "313de339abbafdd0"),
     "sessions": (1, "ceecee8c6276efc6"),
     "zealous": (1, "88f18af1dab1b63b"),
 }

@@ -13,9 +13,10 @@ from qlog_assets.attacks.case import Cases, claim_of, printed, rows_of, side_by_
 from qlog_assets.mechanisms.sanitized import noise as synthetic
 from qlog_assets.mechanisms.sanitized import paper as sanitized
 from qlog_assets.mechanisms.sanitized.aims import aim
-from qlog_assets.mechanisms.sanitized.guarantee import paper, synth, user_budget
+from qlog_assets.mechanisms.sanitized.guarantee import paper, sound, user_budget
 from qlog_assets.mechanisms.sanitized.objectives import Goal
 from qlog_assets.mechanisms.sanitized.parameters import SanitizedParameters
+from qlog_assets.mechanisms.sanitized.people import deal, draw_activity
 from qlog_assets.privacy.limits import count_users
 from qlog_assets.privacy.randomness import RandomSource
 
@@ -125,9 +126,9 @@ def sampling_epsilon(source: RandomSource) -> AuditResult:
 # The synthetic log: one pair a user; noise of scale 1 on both tables, or 20 on the pairs where δ is looked at.
 
 ONE = Fraction(1)
-SYNTHETIC = synth(SanitizedParameters(pairs_per_user=1, epsilon=2, activity_share="1/2", delta="1e-6"))
+SYNTHETIC = sound(SanitizedParameters(pairs_per_user=1, epsilon=2, activity_share="1/2", delta="1e-6"))
 LEAST = SYNTHETIC.thresholds["pairs"]
-WIDE = synth(SanitizedParameters(pairs_per_user=1, epsilon="1.05", activity_share="20/21", delta="0.05"))
+WIDE = sound(SanitizedParameters(pairs_per_user=1, epsilon="1.05", activity_share="20/21", delta="0.05"))
 
 
 def tables_high(log: ClickLog, source: RandomSource, runs: int) -> np.ndarray:
@@ -148,9 +149,10 @@ def pair_of_x_in_log(log: ClickLog, source: RandomSource, runs: int) -> np.ndarr
     happened = np.zeros(runs, bool)
     for number in range(runs):
         mine = slice(of_run[number], of_run[number + 1])
-        weights = aim(pairs.users[mine], "diversity", size=pair[mine].size)
-        output = synthetic.synthetic_log(source, pair[mine], weights, lengths[number : number + 1], 20)
-        happened[number] = bool((output.pairs == 1).any())
+        activity = draw_activity(source, lengths[number : number + 1], 20)
+        counts = aim(pairs.users[mine], "diversity", int(activity.sum()))
+        output = deal(source, counts, pairs.users[mine], activity)
+        happened[number] = bool((pair[mine][output.pairs] == 1).any())
     return happened
 
 

@@ -76,8 +76,9 @@ def crowd_settings(section: Parameters, epsilon: Fraction, delta: Fraction, pool
 
 
 def sanitized_settings(section: Parameters, epsilon: Fraction, delta: Fraction, pool: int) -> Iterator[Settings]:
-    for per_user in FEW_ITEMS_PER_USER:
-        yield {"pairs_per_user": per_user, "epsilon": epsilon, "delta": delta}
+    for method, tried in (("stability", FEW_ITEMS_PER_USER), ("weighted_gaussian", ITEMS_PER_USER)):
+        for per_user in tried:
+            yield {"method": method, "pairs_per_user": per_user, "epsilon": epsilon, "delta": delta}
 
 
 def with_pool(section: SafelogParameters, pool: int) -> SafelogParameters:

@@ -138,11 +138,13 @@ def try_crowd(people: Population, variant: str, chosen: CrowdParameters, seed: i
 
 
 def try_sanitized(people: Population, variant: str, chosen: SanitizedParameters, seed: int, pool: Pool) -> Outcomes:
-    """The clicked pairs that the made-up users of `synth` can have: the log that is sampled from them costs nothing."""
-    counts = capped_counts(people, "clicks", chosen.pairs_per_user)
-    drawn = sanitized.release_pairs(
-        SeededRandom(seed), counts, chosen.pairs_per_user, chosen.pair_scale, chosen.pair_delta
-    )
+    """The clicked pairs that made-up users can have: the log that is made up from them costs nothing."""
+    users, items = chosen_items(people, "clicks", chosen.pairs_per_user, seed)
+    counts = count_users(users, items, people.domain("clicks"))
+    if sanitized.takes_rows(chosen):
+        drawn = sanitized.draw_rows(SeededRandom(seed), users, items, chosen)
+    else:
+        drawn = sanitized.draw_counts(SeededRandom(seed), counts, chosen)
     return {"pairs": outcome(drawn.users, counts[drawn.indices], people.truth["clicks"][drawn.indices])}
 
 

@@ -144,25 +144,6 @@ def test_sampling_gives_each_pair_its_count_and_each_user_her_share() -> None:
     assert chisquare(share, [3000, 9000, 18_000]).pvalue > 1e-6
 
 
-def test_synthetic_log_holds_only_released_pairs_and_the_public_number_of_users() -> None:
-    output = synthetic.synthetic_log(
-        SeededRandom(8), np.array([3, 5, 9]), np.array([10, 0, 30]), np.array([0, 50, 50]), users=400
-    )
-    assert np.unique(output.users).tolist() == list(range(400))
-    assert set(output.pairs.tolist()) == {3, 9}
-    clicks = np.bincount(output.users, weights=output.events)
-    assert set(clicks.tolist()) == {2, 3}
-    share = output.events[output.pairs == 9].sum() / output.events.sum()
-    assert abs(share - 0.75) < 0.07  # about 1,000 draws: five standard deviations
-
-
-def test_synthetic_log_survives_noise_that_leaves_nothing() -> None:
-    empty = synthetic.synthetic_log(SeededRandom(9), np.empty(0, int), np.empty(0, int), np.array([0, 0]), users=5)
-    assert empty.users.size == 0
-    some = synthetic.synthetic_log(SeededRandom(9), np.array([1]), np.array([2]), np.array([0, 0]), users=5)
-    assert np.unique(some.users).size == 5
-
-
 def test_lengths_are_noised_in_every_cell_and_never_negative() -> None:
     lengths = synthetic.release_lengths(SeededRandom(10), np.zeros(1000, np.int64), Fraction(3))
     assert lengths.min() == 0 and 300 < np.count_nonzero(lengths) < 500
