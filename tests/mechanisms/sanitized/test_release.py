@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
+from datetime import datetime
 from pathlib import Path
 
 import pyarrow as pa
@@ -10,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 from support.cli import qlog
 from support.door import door_at, warehouse_at
-from support.instances import MONTHS, PRIVATE_QUERY, USERS, Prepared, copy_warehouse, edit_policy
+from support.instances import MONTHS, PRIVATE_QUERY, USERS, Prepared, copy_warehouse, edit_policy, make_home
 from support.tampering import vouch_for
 
 from qlog_assets.checks.released import released_frames
@@ -53,6 +55,23 @@ def test_a_release_is_a_log_of_made_up_users_of_the_asked_size_and_its_datasheet
     assert not {"clicks", "minimum_support", "count_epsilon"} & set(manifest["parameters"])
     page = (folder_of(released) / "datasheet.html").read_text(encoding="utf-8")
     assert "These users never lived." in page and "Which pairs one user has together is chance" in page
+
+
+def test_the_released_log_is_ingested_into_another_warehouse_like_any_log(released: Path, tmp_path: Path) -> None:
+    columns = tmp_path / "log.columns.toml"
+    named = "".join(f'{name} = "{name}"\n' for name in ("user", "query", "url", "count"))
+    columns.write_text(named + 'time = "month"\ntime_format = "%Y-%m"\n', encoding="utf-8")
+    other = make_home(tmp_path / "other")
+    file = folder_of(released) / "log.parquet"
+    answer = qlog(other, "ingest", file, "--format", "table", "--columns", columns, "--json").json
+    assert (answer["read"], answer["accepted"], answer["months"]) == (120, 120, {MARCH: 120})
+    assert qlog(other, "release", "safelog", "--month", MARCH, "--json").json["charged"] is True
+    cleaned = pq.read_table(warehouse_at(other).current("cleaned_log", MARCH).files("log")[0]).to_pylist()
+    expected = Counter()
+    for row in pq.read_table(file).to_pylist():
+        expected[str(row["user"]), row["query"]] += row["count"]
+    assert Counter((row["user"], row["query"]) for row in cleaned) == expected
+    assert {row["time"] for row in cleaned} == {datetime.fromisoformat(f"{MARCH}-01")}
 
 
 def test_asking_again_costs_nothing_and_the_audit_computes_it_again(released: Path) -> None:
