@@ -10,7 +10,7 @@ PEERS := .cache/peers
 export PYTHONDONTWRITEBYTECODE :=
 export GX_ANALYTICS_ENABLED := false
 
-.PHONY: help demo ui test test-rest test-bench test-all lint bench bench-noise bench-peers docs pins clean
+.PHONY: help demo ui test test-rest test-bench test-all lint bench bench-noise bench-peers bench-solvers docs pins clean
 
 help: ## What can be made
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -59,6 +59,9 @@ bench-noise: $(VENV)/.installed $(PEERS)/.installed ## Noise draws per second be
 
 bench-peers: $(VENV)/.installed $(PEERS)/.installed ## Queries released of one log beside OpenDP and PipelineDP
 	$(BIN)/python -m benchmarks.peers
+
+bench-solvers: $(VENV)/.installed-dev ## The sanitized log's solvers at the paper's size, and a million variables
+	$(BIN)/python -m benchmarks.solvers
 
 $(PEERS)/.installed: benchmarks/requirements-peers.txt
 	test -x $(PEERS)/bin/python || $(PYTHON) -m venv $(PEERS)

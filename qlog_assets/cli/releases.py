@@ -174,6 +174,8 @@ def simulation_lines(facts: dict[str, Any]) -> None:
         console.print(facts["warning"])
     counted = ", ".join(f"{rows:,} {name}" for name, rows in facts["rows"].items())
     console.print(f"{facts['mechanism']} {facts['variant']} {facts['month']}, seed {facts['seed']}: {counted}")
+    if facts["proven"] is None and facts["label"]:
+        console.print(f"what it claims: {facts['label']}")
     console.print(f"private, not charged: {facts['path']}")
 
 

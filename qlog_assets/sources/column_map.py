@@ -120,7 +120,7 @@ class LogMap(Parameters):
 class ColumnMap(LogMap):
     """How to read a delimited or Parquet log. Each row is one record of one user at one time."""
 
-    SINCE_READER_3 = frozenset({"date", "rank_and_order", "query_in_brackets"})
+    SINCE_READER_3 = frozenset({"date", "rank_and_order", "query_in_brackets", "count"})
 
     user: Column
     query: Column
@@ -128,6 +128,9 @@ class ColumnMap(LogMap):
     rank: Column | None = None
     """The position of the clicked result, a whole number; empty where nothing was clicked."""
     url: Column | None = None
+    count: Column | None = None
+    """How many records a row stands for, a whole number from 1 on: the row is taken as often. Default: each row is one
+    record."""
     time_format: str = "iso"
     """`iso` (2006-03-01 07:17:12, with T, fractions or an offset if there are any), `epoch_seconds`,
     `epoch_milliseconds`, or strptime directives such as `%y%m%d%H%M%S`. A time with a zone is turned into UTC."""
@@ -175,8 +178,8 @@ class ColumnMap(LogMap):
     @property
     def columns(self) -> dict[str, Column]:
         """The columns that the file has, by what they hold."""
-        fields = {"user": self.user, "query": self.query, "time": self.time, "rank": self.rank, "url": self.url}
-        return {name: column for name, column in fields.items() if column is not None}
+        names = ("user", "query", "time", "rank", "url", "count")
+        return {name: column for name in names if (column := getattr(self, name)) is not None}
 
     @property
     def divider(self) -> str:

@@ -35,6 +35,7 @@ from qlog_assets.sources.readers_parquet import BATCH_ROWS, ParquetLog, is_parqu
 from qlog_assets.sources.readers_quoted import RECORD_SCHEMA, record_batches
 from qlog_assets.sources.readers_sql import (
     classified_rows,
+    has_counts,
     literal,
     named_fields,
     named_json,
@@ -113,7 +114,10 @@ class MonthRange:
 
 @dataclass(frozen=True)
 class BatchFacts:
-    """What became of a file's rows: accepted + rejected = read, always."""
+    """What became of a file's rows: accepted + rejected = read, always.
+
+    An accepted row that says how many records it stands for is read and accepted as so many.
+    """
 
     read: int
     accepted: int
@@ -195,6 +199,7 @@ def _sort_out(
 ) -> BatchFacts:
     """Parse round after round, and write each round's months and rejected rows."""
     statement = classified_rows(rows.named, source.column_map, months.first.start, months.last.end)
+    counted, repeated = has_counts(source.column_map), 0
     accepted: Counter[str] = Counter()
     rejected: Counter[str] = Counter()
     connection.execute("CREATE OR REPLACE TEMP TABLE ingest_rejected (line BIGINT, reason VARCHAR)")
@@ -210,7 +215,8 @@ def _sort_out(
                 connection.execute(f"CREATE OR REPLACE TEMP TABLE ingest_rows AS {statement}")
             finally:
                 connection.unregister("ingest_batch")
-            accepted.update(_write_months(connection, out / "accepted", part))
+            accepted.update(_write_months(connection, out / "accepted", part, counted))
+            repeated += _count_repeated(connection) if counted else 0
             rejected.update(_keep_rejected(connection))
             after_round()
         if rows.failure is not None:
@@ -221,14 +227,27 @@ def _sort_out(
     finally:
         connection.execute("DROP TABLE IF EXISTS ingest_rows")
         connection.execute("DROP TABLE IF EXISTS ingest_rejected")
-    return BatchFacts(rows.read, accepted.total(), dict(sorted(rejected.items())), dict(sorted(accepted.items())))
+    read = rows.read + repeated
+    return BatchFacts(read, accepted.total(), dict(sorted(rejected.items())), dict(sorted(accepted.items())))
 
 
-def _write_months(connection: duckdb.DuckDBPyConnection, accepted: Path, part: int) -> dict[str, int]:
-    """Write a round's accepted rows, a file per month. One scan per month is faster than a partitioned COPY."""
+def _count_repeated(connection: duckdb.DuckDBPyConnection) -> int:
+    """How many records the accepted rows of a round stand for beyond one each."""
+    found = connection.execute("SELECT sum(repeats - 1) FROM ingest_rows WHERE reason IS NULL").fetchone()
+    return int(found[0] or 0) if found else 0
+
+
+def _write_months(
+    connection: duckdb.DuckDBPyConnection, accepted: Path, part: int, with_counts: bool
+) -> dict[str, int]:
+    """Write a round's accepted rows, a file per month. One scan per month is faster than a partitioned COPY.
+
+    With counts each row is written as often as it says.
+    """
+    number, repeated = ("CAST(sum(repeats) AS BIGINT)", ", range(repeats)") if with_counts else ("count(*)", "")
     counted = connection.execute(
-        """SELECT strftime(month, '%Y-%m'), rows
-           FROM (SELECT date_trunc('month', "time") AS month, count(*) AS rows FROM ingest_rows
+        f"""SELECT strftime(month, '%Y-%m'), rows
+           FROM (SELECT date_trunc('month', "time") AS month, {number} AS rows FROM ingest_rows
                  WHERE reason IS NULL GROUP BY ALL)"""
     ).fetchall()
     for text, _ in counted:
@@ -236,7 +255,7 @@ def _write_months(connection: duckdb.DuckDBPyConnection, accepted: Path, part: i
         (accepted / month).mkdir(parents=True, exist_ok=True)
         target = literal(str(accepted / month / f"part-{part:04d}.parquet"))
         connection.execute(
-            f"""COPY (SELECT "user", query, "time", rank, url FROM ingest_rows
+            f"""COPY (SELECT "user", query, "time", rank, url FROM ingest_rows{repeated}
                       WHERE reason IS NULL AND "time" >= TIMESTAMP '{month.start}' AND "time" < TIMESTAMP '{month.end}')
                 TO {target} ({PARQUET})"""
         )

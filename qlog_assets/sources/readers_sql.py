@@ -17,6 +17,9 @@ from qlog_assets.sources.normalise import WHITESPACE_CLASS
 from qlog_assets.sources.readers_lines import NOT_A_SEARCH, Fault
 from qlog_assets.sources.user_ids import canonical_user_sql, is_plain_sql, reason_against_sql
 
+LARGEST_COUNT = 10**6
+"""Records that one row may stand for. What is more is no count of one user's clicks, and would fill a disk."""
+
 LONGEST_QUERY = 4096
 """Characters. Search boxes take less; what is longer is a pasted document or a broken line."""
 
@@ -56,6 +59,7 @@ def named_fields(columns: ColumnMap, positions: dict[str, int], field_count: int
                {_mapped_time(picked["time"], columns)} AS "time",
                {picked.get("rank", "CAST(NULL AS VARCHAR)")} AS rank_text,
                {picked.get("url", "CAST(NULL AS VARCHAR)")} AS url
+               {f", {picked['count']} AS count_text" if columns.count is not None else ""}
         FROM (SELECT line, fault, {fields} AS parts FROM ingest_batch)"""
 
 
@@ -76,6 +80,7 @@ def named_parquet(columns: ColumnMap, types: dict[str, pa.DataType]) -> str:
                           THEN {Fault.NUL_BYTE:d} ELSE 0 END AS fault,
                true AS complete, "user" AS user_text, {query} AS query,
                {time} AS "time", {rank} AS rank_text, {url} AS url
+               {', CAST("count" AS VARCHAR) AS count_text' if columns.count is not None else ""}
         FROM ingest_batch"""
 
 
@@ -114,7 +119,8 @@ def named_requests(columns: AccessMap) -> str:
 
 
 def classified_rows(named: str, columns: LogMap, start: datetime, end: datetime) -> str:
-    """Select (line, user, query, time, rank, url, reason); `reason` is null where the row is accepted.
+    """Select (line, user, query, time, rank, url, repeats, reason); `reason` is null where the row is accepted.
+    `repeats` is how many records the row stands for, where the map has a column of counts; it is not there otherwise.
 
     The user is made canonical here, the same way for every format. The first reason that applies is the one given: what
     is wrong with the line comes before what is wrong in it. All rows but a few pass the cheap test at the start of the
@@ -127,12 +133,21 @@ def classified_rows(named: str, columns: LogMap, start: datetime, end: datetime)
     plain_query = " AND ".join(
         [_starts_printable("query"), *(f"NOT starts_with(query, {literal(text)})" for text in columns.not_queries)]
     )
+    counted = has_counts(columns)
+    good_count = (
+        rf"""coalesce(regexp_full_match(count_text, ' *[0-9]{{1,9}}(\.0*)? *')
+                       AND {WHOLE_COUNT} BETWEEN 1 AND {LARGEST_COUNT}, false)"""
+        if counted
+        else "true"
+    )
     inside = f"""("time" >= TIMESTAMP '{start}' AND "time" < TIMESTAMP '{end}')"""
     return rf"""
         SELECT line, "user", query, "time", try_cast(nullif(rank_text, '') AS INTEGER) AS rank, nullif(url, '') AS url,
+               {f"{WHOLE_COUNT} AS repeats," if counted else ""}
                CASE WHEN fault = 0 AND complete AND against_user IS NULL AND {plain_query}
                          AND strlen(query) <= {LONGEST_QUERY} AND {inside}
                          AND coalesce(rank_text = '' OR (strlen(rank_text) = 1 AND rank_text BETWEEN '0' AND '9'), true)
+                         AND {good_count}
                     THEN NULL
                     {faults}
                     WHEN NOT complete THEN 'wrong_field_count'
@@ -141,9 +156,18 @@ def classified_rows(named: str, columns: LogMap, start: datetime, end: datetime)
                     WHEN length(query) > {LONGEST_QUERY} THEN 'overlong_query'
                     WHEN "time" IS NULL OR NOT isfinite("time") THEN 'bad_time'
                     WHEN NOT regexp_full_match(rank_text, ' *([0-9]{{1,9}}(\.0*)?)? *') THEN 'bad_rank'
+                    WHEN NOT {good_count} THEN 'bad_count'
                     WHEN NOT {inside} THEN '{OUTSIDE_POLICY}'
                END AS reason
         FROM ({_with_canonical_user(named)})"""
+
+
+WHOLE_COUNT = "try_cast(try_cast(count_text AS DOUBLE) AS BIGINT)"
+
+
+def has_counts(columns: LogMap) -> bool:
+    """Whether a row of a log that is read with this map stands for as many records as it says."""
+    return isinstance(columns, ColumnMap) and columns.count is not None
 
 
 def _with_canonical_user(named: str) -> str:

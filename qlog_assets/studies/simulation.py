@@ -73,7 +73,7 @@ def simulate(
         "parameters": chosen.as_public(),
         "charged": False,
         "warning": unreleased_warning(warehouse, policy.dataset, month, name),
-        **{key: guarantee.as_json()[key] for key in ("claimed", "proven", "gaps")},
+        **{key: guarantee.as_json()[key] for key in ("label", "claimed", "proven", "gaps")},
     }
     return store_simulation(warehouse, f"{name}-{month}-{variant}-{seed}", run_id, facts, tables)
 

@@ -18,10 +18,13 @@ from typing import Any
 from qlog_assets.errors import QlogError
 from qlog_assets.ledger import Book
 from qlog_assets.months import Month
+from qlog_assets.pipeline.cleaned_log import CLEANED_LOG
+from qlog_assets.pipeline.stage import Work
 from qlog_assets.policy import Policy
 from qlog_assets.privacy.parameters import Parameters
 from qlog_assets.storage.digests import canonical_json, digest_of
 from qlog_assets.storage.engine import Engine
+from qlog_assets.storage.partition import Partition
 from qlog_assets.storage.private_files import seal, write_private
 from qlog_assets.storage.scratch import hold_lock, make_private
 from qlog_assets.storage.warehouse import Warehouse
@@ -118,6 +121,14 @@ def run_study(study: Study, work: StudyWork, progress: Progress = lambda done, o
         write_private(folder / FACTS, canonical_json(facts | {"answered_run": work.run_id}))
         seal(folder)
     return facts
+
+
+def cleaned_month(work: StudyWork) -> Partition:
+    """The month's cleaned log, made beside what releases are made from."""
+    assert work.month is not None
+    made_by = Work(work.warehouse, work.engine, work.month, run_id=work.run_id, make_current=False, book=work.book)
+    raw = work.warehouse.partition("raw_log", work.month, work.reads["raw_log"])
+    return CLEANED_LOG.make(made_by, {"raw_log": raw})[0]
 
 
 def refuse_without_pictures() -> None:

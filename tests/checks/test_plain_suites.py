@@ -20,6 +20,9 @@ EXPECTATIONS = CHECKOUT / "expectations"
 FILES = sorted(EXPECTATIONS.rglob("*.json"))
 RELEASED = [(each, layout) for each in releasable() for layout in each.tables]
 LIMITS = {"threshold": 10, "threshold_outside_pool": 10}
+GOOD: dict[str, Any] = {"text": "weather", "texts": ["weather", "news"], "integer": 12}
+MONTHLY = {"month": "2006-03"}
+"""What a column holds that is of no use with any text."""
 
 
 def name_of(value: Any) -> str:
@@ -86,9 +89,11 @@ def passed(mechanism: Mechanism, layout: TableLayout, rows: list[tuple]) -> bool
 def test_released_tables_are_held_to_threshold_personal_data_and_empty_texts(
     mechanism: Mechanism, layout: TableLayout
 ) -> None:
-    texts = ("weather", "news")[: len(layout.keys)]
-    assert passed(mechanism, layout, [(*texts, 12)])
-    assert not passed(mechanism, layout, [(*texts, 9)])
-    for place in range(len(texts)):
+    good = {column.name: MONTHLY.get(column.name, GOOD[column.type]) for column in layout.columns}
+    assert passed(mechanism, layout, [tuple(good.values())])
+    # A table without counts of users has no threshold.
+    assert layout.count is None or not passed(mechanism, layout, [tuple((good | {layout.count: 9}).values())])
+    for name in layout.text_columns:
         for wrong in ("bob@example.com", ""):
-            assert not passed(mechanism, layout, [(*texts[:place], wrong, *texts[place + 1 :], 12)])
+            value = [wrong, "news"] if name in layout.list_columns else wrong
+            assert not passed(mechanism, layout, [tuple((good | {name: value}).values())]), name

@@ -61,7 +61,9 @@ def test_the_door_refuses_a_broken_limit_of_every_table(
 ) -> None:
     make_month(ingested, mechanism)
     limited = mechanism.limited_stage.name
-    for table in warehouse_at(ingested).current(limited, MARCH).provenance.tables:
+    made = warehouse_at(ingested).current(limited, MARCH)
+    # A table that names no user, such as a public domain, holds nothing of anybody's.
+    for table in [name for name in made.provenance.tables if "user" in pq.read_schema(made.files(name)[0]).names]:
         home = another("ingested")
         make_month(home, mechanism)
         give_one_user_more(home, mechanism, table, repeat)

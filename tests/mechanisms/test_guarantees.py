@@ -28,7 +28,7 @@ PUBLISHABLE = SHARED_BUDGET | {
     ("zealous", "sound"),
     ("sessions", "sound"),
     ("crowd", "sound"),
-    ("sanitized", "synth"),
+    ("sanitized", "sound"),
 }
 
 # Monotone in every parameter ------------------------------------------------------------------------------------------
@@ -103,9 +103,21 @@ VALUES: dict[str, dict[str, st.SearchStrategy[Any]]] = {
     },
     "sanitized": {
         "objective": st.sampled_from(["diversity", "frequent_pairs", "output_size"]),
+        "minimum_support": SHARE,
+        "asked_size": COUNT,
+        "diversity_of": st.sampled_from(["pairs", "queries"]),
+        "infrequent_stay": st.booleans(),
+        "rounding": st.sampled_from(["fill", "mip", "printed", "tested_first"]),
+        "solver_seconds": COUNT,
+        "count_epsilon": EPSILON,
+        "largest_change": SCALE,
         "epsilon": EPSILON,
         "delta": DELTA,
         "pairs_per_user": st.integers(2, 60),
+        "method": st.sampled_from(["stability", "weighted_gaussian"]),
+        "set_share": SHARE,
+        "counted_pairs_per_user": COUNT,
+        "clicks": st.booleans(),
         "activity_share": SHARE,
         "association_share": SHARE,
         "delta_share_associations": SHARE,
@@ -158,8 +170,8 @@ DIRECTIONS: dict[tuple[str, str], dict[str, tuple[int, int]]] = {
     ("crowd", "ft_u"): {},
     ("crowd", "dp_a"): TOTALS,
     ("crowd", "dp_u"): TOTALS,
-    ("sanitized", "synth"): TOTALS,
-    ("sanitized", "paper"): TOTALS,
+    ("sanitized", "sound"): TOTALS,
+    ("sanitized", "paper"): {**TOTALS, "count_epsilon": (UP, SAME)},
 }
 # The scale b in a formula with the papers' α has a turning point: tested by itself below.
 TURNING = {("safelog", "paper"): {"selection_scale"}, ("sessions", "paper"): {"session_scale", "click_scale"}}

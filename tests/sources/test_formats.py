@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from qlog_assets.errors import ParameterError, QlogError
@@ -331,3 +332,38 @@ def test_a_sogou_file_is_read_with_its_date_brackets_and_double_rank(read: Calla
 def test_times_that_fall_into_no_month_are_refused_in_the_map(values: dict[str, Any], says: str) -> None:
     with pytest.raises(ParameterError, match=says):
         ColumnMap(**{"user": 1, "query": 2, "time": 3, **values})
+
+
+# Rows that stand for several records --------------------------------------------------------------------------------
+
+COUNTED = MAPPED.with_changes(count="n", time_format="%Y-%m")
+
+
+def test_a_row_is_taken_as_often_as_its_count_says_and_dated_to_its_month(read: Callable[..., Any]) -> None:
+    result = read("u,q,t,n\n1,tea,2006-03,3\n2,cake,2006-04,1\n1,milk,2006-13,2\n", "table", COUNTED)
+    assert [row[:3] for row in result.accepted] == [("1", "tea", datetime(2006, 3, 1))] * 3 + [
+        ("2", "cake", datetime(2006, 4, 1))
+    ]
+    assert (result.facts.read, result.facts.accepted) == (5, 4) and result.reasons == {4: "bad_time"}
+    assert result.facts.months == {"2006-03": 3, "2006-04": 1} == result.by_month
+
+
+@pytest.mark.parametrize("count", ["", "0", "-1", "1.5", "many", "1e3", "1000001", "99999999999999999999", "nan"])
+def test_a_count_that_is_no_positive_whole_number_costs_its_own_row(read: Callable[..., Any], count: str) -> None:
+    result = read(f"u,q,t,n\n1,tea,2006-03,{count}\n2,cake,2006-03,2\n", "table", COUNTED)
+    assert result.reasons == {2: "bad_count"} and (result.facts.read, result.facts.accepted) == (3, 2)
+
+
+def test_a_column_of_counts_that_is_not_there_is_refused(read: Callable[..., Any]) -> None:
+    with pytest.raises(QlogError, match="no single column named 'n'"):
+        read("u,q,t\n1,tea,2006-03\n", "table", COUNTED)
+
+
+def test_counts_of_a_parquet_file_may_be_numbers_of_any_kind(read: Callable[..., Any]) -> None:
+    for counts in (pa.array([2, None, 0]), pa.array([2.0, 1.5, float("nan")]), pa.array(["2", "two", ""])):
+        sink = io.BytesIO()
+        times = [datetime(2006, 3, 1)] * 3
+        pq.write_table(pa.table({"u": [7, 8, 9], "q": ["tea"] * 3, "t": times, "n": counts}), sink)
+        result = read(sink.getvalue(), "table", COUNTED)
+        assert [row[0] for row in result.accepted] == ["7", "7"]
+        assert result.reasons == {2: "bad_count", 3: "bad_count"}

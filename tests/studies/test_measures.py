@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from qlog_assets.studies.measures import caching, frequent, substitution
+from qlog_assets.mechanisms.sanitized.noise import PairCounts
+from qlog_assets.studies.measures import caching, frequent, sanitization, substitution
 
 TRUTH = frequent.Truth(users=np.array([100, 60, 52, 48, 5]), events=np.array([500, 100, 100, 200, 100]))
 
@@ -54,3 +55,31 @@ def test_missing_queries_score_nothing_and_a_wrong_order_costs() -> None:
 
 def test_nothing_to_compare_is_zero() -> None:
     assert substitution.compare({}, {}) == substitution.Substitutions(0, 0, 0, 0, 0)
+
+
+CLICKED = np.array([50, 30, 15, 5])
+
+
+def test_a_sanitized_log_of_the_same_shares_has_every_frequent_pair_where_it_was() -> None:
+    kept = sanitization.compare(CLICKED, CLICKED // 5, 0.1)
+    assert (kept.size, kept.precision, kept.recall, kept.diversity) == (20, 1, 1, 1)
+    assert kept.distance_sum == kept.distance_mean == 0
+
+
+def test_an_infrequent_pair_that_became_frequent_costs_precision_and_a_lost_one_recall() -> None:
+    kept = sanitization.compare(CLICKED, np.array([5, 0, 2, 3]), 0.1)
+    assert (kept.precision, kept.recall, kept.diversity) == (pytest.approx(2 / 3), pytest.approx(2 / 3), 0.75)
+    assert kept.distance_sum == pytest.approx(0 + 0.3 + 0.05) and kept.distance_mean == pytest.approx(0.35 / 3)
+
+
+def test_an_empty_sanitized_log_keeps_nothing_and_has_no_distance() -> None:
+    kept = sanitization.compare(CLICKED, np.zeros(4, np.int64), 0.1)
+    assert (kept.size, kept.recall, kept.precision, kept.distance_sum, kept.diversity) == (0, 0, None, None, 0)
+
+
+def test_the_difference_ratio_compares_each_users_share_before_and_after() -> None:
+    """Equation (10) on four triplets of ten events, of which the third is not looked at: 1/10 became 2/4, 2/10 0."""
+    log = PairCounts(np.array([0, 1, 1, 2]), np.array([0, 0, 1, 2]), np.array([1, 2, 3, 4]))
+    output = PairCounts(np.array([0, 2]), np.array([0, 2]), np.array([2, 2]))
+    ratios = sanitization.difference_ratios(log, output, np.array([True, False, True]))
+    assert ratios.tolist() == pytest.approx([4.0, 1.0, 0.25])

@@ -12,9 +12,11 @@ from qlog_assets.attacks.auditor import AuditResult, Claim, audit_ratio, audit_s
 from qlog_assets.attacks.case import Cases, claim_of, printed, rows_of, side_by_side, without_x
 from qlog_assets.mechanisms.sanitized import noise as synthetic
 from qlog_assets.mechanisms.sanitized import paper as sanitized
-from qlog_assets.mechanisms.sanitized.guarantee import synth, user_budget
+from qlog_assets.mechanisms.sanitized.aims import aim
+from qlog_assets.mechanisms.sanitized.guarantee import paper, sound, user_budget
+from qlog_assets.mechanisms.sanitized.objectives import Goal
 from qlog_assets.mechanisms.sanitized.parameters import SanitizedParameters
-from qlog_assets.privacy.histogram import Released
+from qlog_assets.mechanisms.sanitized.people import deal, draw_activity
 from qlog_assets.privacy.limits import count_users
 from qlog_assets.privacy.randomness import RandomSource
 
@@ -22,6 +24,7 @@ CASES = Cases("sanitized")
 RUNS = 1_000_000
 EPSILON, DELTA = math.log(2), 0.5  # e^ε = 2 and δ = 0.5 of the paper's tables: B = ln 2 either way
 LIMIT = user_budget(EPSILON, DELTA)
+LARGEST = Goal("output_size")
 
 ClickLog = Mapping[str, tuple[int, ...]]
 """The (query, url) pairs a user clicked, as numbers; each once."""
@@ -38,8 +41,7 @@ def pair_counts(log: ClickLog) -> sanitized.PairCounts:
 
 
 def best_counts(rows: sanitized.PairCounts) -> np.ndarray:
-    shared = sanitized.drop_unique_pairs(rows)
-    return sanitized.whole(sanitized.largest_output(sanitized.constraints(shared, 1), LIMIT))
+    return sanitized.best_counts(rows, 1, LIMIT, LARGEST)
 
 
 def sampled(log: ClickLog, counts: np.ndarray, source: RandomSource, runs: int) -> tuple[np.ndarray, np.ndarray]:
@@ -62,7 +64,7 @@ def six_events(log: ClickLog, source: RandomSource, runs: int) -> np.ndarray:
 def hundreds_of_events(log: ClickLog, source: RandomSource, runs: int) -> np.ndarray:
     """Section 4.2 with d = 0.5 and ε' = 1; the event: the noisy optimal count is above 300."""
     rows = pair_counts(log)
-    stable = rows.keep(~np.isin(rows.users, sanitized.unstable_users(rows, LIMIT, 0.5)))
+    stable = rows.keep(~np.isin(rows.users, sanitized.unstable_users(rows, 1, LIMIT, LARGEST, 0.5)))
     counts = best_counts(stable)
     return sanitized.noisy_counts(source, side_by_side(counts, runs), 0.5, 1) > 300
 
@@ -73,12 +75,14 @@ def output_size(source: RandomSource) -> AuditResult:
     return audit_ratio(six_events, sharing(10), without_x(sharing(10)), Claim(EPSILON, DELTA), source, 2000)
 
 
+NOISY = claim_of(paper(SanitizedParameters(epsilon="0.6931471806", delta="0.5", count_epsilon=1)).claimed)
+
+
 @CASES.add("A7", "UMP with the pre-processing of 4.2, 1000 users against 999", "fail", floats=True)
 def preprocessing(source: RandomSource) -> AuditResult:
     """692 against 0 under Laplace(0.5): as much as the runs can show, where ε' + ε = 1.69 is claimed."""
     with_user = sharing(1000)
-    claim = Claim(1 + EPSILON, DELTA)
-    return audit_ratio(hundreds_of_events, with_user, without_x(with_user), claim, source, 20_000)
+    return audit_ratio(hundreds_of_events, with_user, without_x(with_user), NOISY, source, 20_000)
 
 
 SIX = np.array([6])
@@ -122,9 +126,9 @@ def sampling_epsilon(source: RandomSource) -> AuditResult:
 # The synthetic log: one pair a user; noise of scale 1 on both tables, or 20 on the pairs where δ is looked at.
 
 ONE = Fraction(1)
-SYNTHETIC = synth(SanitizedParameters(pairs_per_user=1, epsilon=2, activity_share="1/2", delta="1e-6"))
+SYNTHETIC = sound(SanitizedParameters(pairs_per_user=1, epsilon=2, activity_share="1/2", delta="1e-6"))
 LEAST = SYNTHETIC.thresholds["pairs"]
-WIDE = synth(SanitizedParameters(pairs_per_user=1, epsilon="1.05", activity_share="20/21", delta="0.05"))
+WIDE = sound(SanitizedParameters(pairs_per_user=1, epsilon="1.05", activity_share="20/21", delta="0.05"))
 
 
 def tables_high(log: ClickLog, source: RandomSource, runs: int) -> np.ndarray:
@@ -145,9 +149,10 @@ def pair_of_x_in_log(log: ClickLog, source: RandomSource, runs: int) -> np.ndarr
     happened = np.zeros(runs, bool)
     for number in range(runs):
         mine = slice(of_run[number], of_run[number + 1])
-        weights = synthetic.aim(Released(pair[mine], pairs.users[mine]), "diversity")
-        output = synthetic.synthetic_log(source, pair[mine], weights, lengths[number : number + 1], 20)
-        happened[number] = bool((output.pairs == 1).any())
+        activity = draw_activity(source, lengths[number : number + 1], 20)
+        counts = aim(pairs.users[mine], "diversity", int(activity.sum()))
+        output = deal(source, counts, pairs.users[mine], activity)
+        happened[number] = bool((pair[mine][output.pairs] == 1).any())
     return happened
 
 

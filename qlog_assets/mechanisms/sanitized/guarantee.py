@@ -2,8 +2,9 @@
 
 The paper fixes output counts x, then samples a user for each. Given x, every user's Σ x_ij·ln t_ijk <= B bounds both
 what the user's absence changes (ε) and the chance that the user appears at all (δ), B = min{ε, ln 1/(1-δ)}. But x is
-computed from the log and printed, which no ε covers. `synth` takes a stability histogram of pairs and a noisy histogram
-of how many pairs a user holds, optimises on those (post-processing) and makes users up: composition, nothing else.
+computed from the log and printed, which no ε covers. `sound` takes a noisy histogram of pairs (a stability histogram,
+or weighted Gaussian selection with counts), one of how many pairs a user holds and, if asked, one of pairs of pairs,
+optimises on those (post-processing) and makes users up: composition, nothing else. The proof is in `noise.py`.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from fractions import Fraction
 
 from qlog_assets.mechanisms.sanitized.parameters import SanitizedParameters
 from qlog_assets.privacy.composition import Noise
+from qlog_assets.privacy.gaussian import GaussianBudget, gaussian_budget
 from qlog_assets.privacy.guarantee import (
     RELEASE_ASSUMPTIONS,
     Guarantee,
@@ -49,8 +51,15 @@ def least_delta(users: int) -> float:
 
 
 def paper(parameters: SanitizedParameters) -> Guarantee:
-    """The sampling step's (ε, δ) given x; end to end nothing holds."""
-    claimed = PrivacyLoss(parameters.epsilon, parameters.delta)
+    """The sampling step's (ε, δ) given x, and what section 4.2 claims for noisy counts; end to end nothing holds."""
+    sampling = PrivacyLoss(parameters.epsilon, parameters.delta)
+    if parameters.count_epsilon is None:
+        counts = None
+        words = "x is the solution of a problem whose data is the log, printed as it is."
+    else:
+        counts = PrivacyLoss(parameters.count_epsilon, Fraction(0))
+        words = "x with Laplace(d/ε') per pair, as if one user could move one pair alone, by at most d (gap G3)."
+    claimed = sampling if counts is None else add_losses([sampling, counts])
     budget = user_budget(float(parameters.epsilon), float(parameters.delta))
     return Guarantee(
         mechanism="sanitized",
@@ -60,13 +69,11 @@ def paper(parameters: SanitizedParameters) -> Guarantee:
         parts=(
             Part(
                 "sampling",
-                claimed,
-                claimed,
+                sampling,
+                sampling,
                 "Given output counts that do not depend on the log: the paper's Theorem 1.",
             ),
-            Part(
-                "output counts", None, None, "x is the solution of a problem whose data is the log, printed as it is."
-            ),
+            Part("output counts", counts, None, words),
         ),
         assumptions=("the output counts x would be the same without the user",),
         gaps=(
@@ -90,40 +97,66 @@ def paper(parameters: SanitizedParameters) -> Guarantee:
     )
 
 
-def synth(parameters: SanitizedParameters) -> Guarantee:
-    """The synthetic log: pairs by stability histogram, activity and, if asked, associations; users are made up."""
-    pairs, scale = parameters.pairs_per_user, parameters.pair_scale
-    tables = [("pairs", Noise(pairs, scale), parameters.pair_delta, "Distinct (query, url) pairs per user: m/b.")]
-    tables.append(("activity", Noise(1, parameters.activity_scale), Fraction(0), "A user is one count of 1..m: 1/b."))
-    thresholds = {"pairs": stability_threshold(pairs, scale, parameters.pair_delta)}
+def pair_budget(parameters: SanitizedParameters) -> GaussianBudget:
+    """What weighted selection of pairs may spend: their part of ε and δ."""
+    return gaussian_budget(parameters.pair_epsilon, parameters.pair_delta)
+
+
+def sound(parameters: SanitizedParameters) -> Guarantee:
+    """The synthetic log: pairs, activity and, if asked, associations, each with noise of its own; users are made up."""
+    loss, formula, noise = _pairs(parameters)
+    parts, thresholds = [Part("pairs", loss, loss, formula)], {}
+    if noise:
+        thresholds["pairs"] = stability_threshold(
+            parameters.pairs_per_user, parameters.pair_scale, parameters.pair_delta
+        )
+    loss = counting_loss(1, parameters.activity_scale)
+    parts.append(Part("activity", loss, loss, "How many pairs a user holds: one count of 1..m, 1/b."))
+    others = [Noise(1, parameters.activity_scale)]
     if parameters.association_scale is not None:
-        counts = parameters.associations_per_user
-        noise = Noise(counts, parameters.association_scale)
-        tables.append(("associations", noise, parameters.association_delta, "Pairs of a user's pairs: m(m-1)/2 / b."))
-        thresholds["associations"] = stability_threshold(counts, noise.scale, parameters.association_delta)
-    losses = [counting_loss(noise.counts, noise.scale, delta) for _, noise, delta, _ in tables]
-    total = add_losses(losses)
+        counts, scale = parameters.associations_per_user, parameters.association_scale
+        loss = counting_loss(counts, scale, parameters.association_delta)
+        parts.append(Part("associations", loss, loss, "Pairs of a user's named pairs: m(m-1)/2 / b."))
+        thresholds["associations"] = stability_threshold(counts, scale, parameters.association_delta)
+        others.append(Noise(counts, scale))
+    total = add_losses([part.proven for part in parts if part.proven is not None])
     return Guarantee(
         mechanism="sanitized",
-        variant="synth",
+        variant="sound",
         claimed=total,
         proven=total,
-        parts=tuple(
-            Part(name, loss, loss, sentence) for (name, _, _, sentence), loss in zip(tables, losses, strict=True)
-        ),
+        parts=tuple(parts),
         assumptions=(
             "the number of synthetic users, the objective and all settings are public",
             "a user's pairs are a set, cut to m by a rule that reads that user's records only",
-            "noise is exact two-sided geometric from a secure source, drawn once",
-            "optimising and sampling read the noisy histograms only",
+            "noise is exact and integer, from a secure source, drawn once",
+            "optimising and making users up read the noisy tables only",
             *RELEASE_ASSUMPTIONS,
         ),
         gaps=(),
         paper=PAPER,
         sentence=approximate_words(total),
-        formula="ε = m/b_1 + 1/b_2 [+ m(m-1)/2 / b_3];  δ = δ_1 [+ δ_3];  the rest is post-processing",
+        formula=(
+            f"ε = {'m/b_1' if noise else 'ε_1'} + 1/b_2 [+ m(m-1)/2 / b_3];  δ = δ_1 [+ δ_3];  "
+            "the rest is post-processing"
+        ),
         publishable=True,
         label="approximate differential privacy",
         thresholds=thresholds,
-        noise=tuple(noise for _, noise, _, _ in tables),
+        # Gaussian noise is not accounted for with the other kind: their losses are added up.
+        noise=(*noise, *others) if noise else (),
     )
+
+
+def _pairs(parameters: SanitizedParameters) -> tuple[PrivacyLoss, str, tuple[Noise, ...]]:
+    """What the pairs cost, in a line, and their two-sided geometric noise; Gaussian noise is none of it."""
+    if parameters.method == "weighted_gaussian":
+        budget = pair_budget(parameters)
+        return (
+            PrivacyLoss(budget.epsilon, budget.delta, budget.rho),
+            "Distinct (query, url) pairs by weighted Gaussian selection, then counts of those named: a budget of ε_1.",
+            (),
+        )
+    noise = Noise(parameters.pairs_per_user, parameters.pair_scale)
+    loss = counting_loss(noise.counts, noise.scale, parameters.pair_delta)
+    return loss, "Distinct (query, url) pairs per user: m/b.", (noise,)

@@ -1,10 +1,14 @@
-"""The sound counterpart of the sanitized log: the same schema, synthetic users, nobody's own tuple.
+"""The sound counterpart of the sanitized log: what is drawn from the log, and all that a made-up user may know of it.
 
-Three steps: a stability histogram on distinct (query, url) pairs, a noisy histogram of how many pairs a user holds, and
-sampling from the two. The last is post-processing and free. Cost: (pairs_per_user/pair_scale + 1/length_scale, delta).
+Three noisy tables: users of distinct (query, url) pairs, how many pairs a user holds, and, if asked, users of pairs of
+pairs. Everything after them is post-processing and free: `aims.py` chooses how often each pair occurs, `people.py`
+makes users up. Pure functions on integer arrays; counting is SQL (`sql/sanitized`).
 
-Proof. A user moves at most pairs_per_user pair counts by 1 (stability histogram) and exactly one cell of the length
-histogram by 1: the two add up, and what is computed from them costs nothing. ∎
+Proof. A user holds at most m = pairs_per_user distinct pairs: moves at most m pair counts by 1 (stability histogram:
+m/b_1 and δ_1; or weighted Gaussian selection, whose price is proven in `privacy/gaussian`), exactly one cell of the
+length histogram by 1 (1/b_2, every cell is noised), and at most m(m-1)/2 counts of pairs of pairs by 1 (stability
+histogram: ε_3 and δ_3). Pairs of pairs are counted among the named pairs alone: those names are drawn by then, and for
+each set of names the bound is the same (adaptive composition). The three add up. ∎
 No real id survives, so the objection to the paper (a true tuple of a real user costs δ ≥ 1/n) does not arise.
 """
 
@@ -12,13 +16,22 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Literal
 
 import numpy as np
 
+from qlog_assets.errors import ParameterError
+from qlog_assets.mechanisms.sanitized.guarantee import pair_budget
+from qlog_assets.mechanisms.sanitized.parameters import SanitizedParameters
+from qlog_assets.privacy.gaussian import SelectionPlan, plan_weighted
 from qlog_assets.privacy.histogram import Released, stability_histogram
-from qlog_assets.privacy.noise import discrete_laplace
-from qlog_assets.privacy.randomness import RandomSource
+from qlog_assets.privacy.noise import checked_scale, discrete_laplace
+from qlog_assets.privacy.randomness import RandomSource, SeededRandom
+from qlog_assets.privacy.weighted import Contributions, draw_weighted
+
+MOST_EVENTS = 2 * 10**7
+"""How many events a made-up log may have: what memory holds."""
+MOST_LINKED_EVENTS = 10**6
+"""The same with associations, where a user's pairs are dealt one after the other."""
 
 
 @dataclass(frozen=True)
@@ -38,11 +51,41 @@ class PairCounts:
         return np.bincount(self.pairs, weights=self.events).astype(np.int64)
 
 
+def takes_rows(parameters: SanitizedParameters) -> bool:
+    """Whether pairs are drawn from rows of (user, pair), by `draw_rows`, and not from finished counts."""
+    return parameters.method == "weighted_gaussian"
+
+
 def release_pairs(
     source: RandomSource, users: np.ndarray, pairs_per_user: int, scale: Fraction, delta: Fraction
 ) -> Released:
     """The noisy pair histogram, from users of each pair after the limit of distinct pairs per user."""
     return stability_histogram(source, users, pairs_per_user, scale, delta)
+
+
+def draw_counts(source: RandomSource, users: np.ndarray, parameters: SanitizedParameters) -> Released:
+    """`stability`: the same by the parameters."""
+    return release_pairs(source, users, parameters.pairs_per_user, parameters.pair_scale, parameters.pair_delta)
+
+
+def plan_rows(parameters: SanitizedParameters) -> SelectionPlan:
+    """The noise and the threshold of `weighted_gaussian`."""
+    return plan_weighted(
+        "weighted_gaussian",
+        parameters.pairs_per_user,
+        pair_budget(parameters),
+        set_share=parameters.set_share,
+        counted_items_per_user=parameters.counted_pairs_per_user,
+    )
+
+
+def draw_rows(
+    source: RandomSource, user_ids: np.ndarray, pair_ids: np.ndarray, parameters: SanitizedParameters
+) -> Released:
+    """`weighted_gaussian`: a set is named first and counted with what is left."""
+    pairs, users = draw_weighted(source, Contributions.of(user_ids, pair_ids), plan_rows(parameters))
+    assert users is not None  # set_share is below 1
+    return Released(pairs, users)
 
 
 def release_lengths(source: RandomSource, users: np.ndarray, scale: Fraction) -> np.ndarray:
@@ -51,47 +94,37 @@ def release_lengths(source: RandomSource, users: np.ndarray, scale: Fraction) ->
     return np.maximum(users + discrete_laplace(source, scale, users.size), 0)
 
 
-def aim(
-    pairs: Released,
-    objective: Literal["output_size", "frequent_pairs", "diversity"],
-    size: int = 0,
-    minimum_support: float = 0,
-) -> np.ndarray:
-    """What the synthetic log is drawn from: a weight a released pair. Post-processing of the noisy histogram.
-
-    `output_size` keeps the histogram; `diversity` gives every pair the same weight; `frequent_pairs` apportions `size`
-    among pairs of at least `minimum_support` by largest remainder, which is closest in L1 to their shares.
-    """
-    weights = np.maximum(pairs.users, 0)
-    if objective == "output_size" or weights.sum() == 0:
-        return weights
-    if objective == "diversity":
-        return np.ones_like(weights)
-    frequent = np.where(weights >= minimum_support * weights.sum(), weights, 0)
-    whole, remainder = np.divmod(frequent * size, max(int(frequent.sum()), 1))
-    left = (size if frequent.sum() else 0) - int(whole.sum())
-    whole[np.argsort(-remainder, kind="stable")[:left]] += 1
-    return whole
+def release_associations(source: RandomSource, users: np.ndarray, parameters: SanitizedParameters) -> Released:
+    """Which pairs of pairs enough users hold together, with noisy numbers of those users."""
+    scale = parameters.association_scale
+    assert scale is not None  # asked only where associations have a share
+    return stability_histogram(source, users, parameters.associations_per_user, scale, parameters.association_delta)
 
 
-def synthetic_log(
-    source: RandomSource, pairs: np.ndarray, weights: np.ndarray, lengths: np.ndarray, users: int
-) -> PairCounts:
-    """`users` synthetic users (a public number): each draws how many clicks, then so many pairs by weight.
-
-    Where noise left the length histogram empty, every length is as likely as any other.
-    """
-    if np.sum(weights) == 0:
-        nothing = np.empty(0, np.int64)
-        return PairCounts(nothing, nothing, nothing)
-    clicks = 1 + _weighted(source, lengths if np.sum(lengths) else np.ones_like(lengths), users)
-    owners = np.repeat(np.arange(users), clicks)
-    held = np.asarray(pairs)[_weighted(source, weights, owners.size)]
-    rows, events = np.unique(np.stack([owners, held], axis=1), axis=0, return_counts=True)
-    return PairCounts(rows[:, 0], rows[:, 1], events.astype(np.int64))
+def check_draw(parameters: SanitizedParameters) -> None:
+    """Draw tables of no items, which takes no random bit: parameters that cannot be drawn raise here."""
+    nothing, source = np.empty(0, dtype=np.int64), SeededRandom(0)
+    if not parameters.clicks:
+        raise ParameterError("has_urls = false says that the log has no urls, and without clicks there are no pairs")
+    if takes_rows(parameters):
+        draw_rows(source, nothing, nothing, parameters)
+    else:
+        draw_counts(source, nothing, parameters)
+    checked_scale(parameters.activity_scale)
+    if parameters.association_scale is not None:
+        release_associations(source, nothing, parameters)
+    _refuse_too_many_events(parameters)
 
 
-def _weighted(source: RandomSource, weights: np.ndarray, size: int) -> np.ndarray:
-    """`size` indices, each in proportion to its whole weight, exactly."""
-    ends = np.cumsum(weights)
-    return np.searchsorted(ends, source.integers(int(ends[-1]), size), side="right")
+def _refuse_too_many_events(parameters: SanitizedParameters) -> None:
+    most = MOST_EVENTS if parameters.association_share is None else MOST_LINKED_EVENTS
+    active = parameters.synthetic_users * parameters.pairs_per_user
+    kind = "" if parameters.association_share is None else " with associations"
+    if (parameters.asked_size or 0) > most:
+        raise ParameterError(
+            f"asked_size is {parameters.asked_size:,}: a made-up log{kind} has at most {most:,} events"
+        )
+    if active > most:
+        raise ParameterError(
+            f"synthetic_users times pairs_per_user is {active:,}: a made-up log{kind} has at most {most:,} events"
+        )

@@ -1,120 +1,68 @@
 """Utility-maximising sanitization (Hong et al. 2012): optimal output counts, sampled user ids. The paper's side only.
 
-The optimisation problems O-, F- and D-UMP, the SPE heuristic, the sampling and the pre-processing of section 4.2, as
-printed: studies only, never past the door. The optimal counts are exact functions of the log, so end to end no
-(ε, δ < 1) holds; Theorem 1 covers the sampling step alone, for counts fixed in advance (gaps G1, G2). What may be
-published in the same schema is made by noise.py beside this file.
+Algorithm 1 and the pre-processing of section 4.2, as printed: studies only, never past the door. The optimal counts are
+exact functions of the log, so end to end no (ε, δ < 1) holds; Theorem 1 covers the sampling step alone, for counts
+fixed in advance (gaps G1, G2). What may be published in the same schema is made by noise.py beside this file. The
+constraints are in programme.py, the objectives in objectives.py, whole numbers in rounding.py.
 """
 
 from __future__ import annotations
 
 import numpy as np
-from scipy.optimize import linprog
-from scipy.sparse import csr_array, eye_array, hstack, vstack
 
-from qlog_assets.errors import ParameterError
+from qlog_assets.errors import QlogError
+from qlog_assets.mechanisms.sanitized.guarantee import user_budget
 from qlog_assets.mechanisms.sanitized.noise import PairCounts
+from qlog_assets.mechanisms.sanitized.objectives import Goal
+from qlog_assets.mechanisms.sanitized.parameters import SanitizedParameters
+from qlog_assets.mechanisms.sanitized.programme import Programme, drop_unique_pairs
+from qlog_assets.mechanisms.sanitized.rounding import Rounding, whole_counts
+from qlog_assets.mechanisms.sanitized.solvers import NothingFitsError
 from qlog_assets.privacy.paper_noise import continuous_laplace
 from qlog_assets.privacy.randomness import RandomSource
 
-SOLVER_TOLERANCE = 1e-7  # HiGHS leaves constraints unmet by this much; a whole number it approaches is meant
+MOST_TESTED_USERS = 5000
+"""The pre-processing solves the problem once per user who is like no other: at the paper's size that takes minutes."""
 
 
-def drop_unique_pairs(rows: PairCounts) -> PairCounts:
-    """Without the pairs that one user alone holds (condition 1 of Theorem 1). Itself a leak: gap G4."""
-    holders = np.bincount(rows.pairs)
-    return rows.keep(holders[rows.pairs] >= 2)
+def sanitize(source: RandomSource, rows: PairCounts, queries: np.ndarray, chosen: SanitizedParameters) -> PairCounts:
+    """Algorithm 1: optimal counts, with the noise of section 4.2 if it is asked for, then a user for each event.
 
-
-def constraints(rows: PairCounts, pairs: int) -> csr_array:
-    """The matrix of ln t: a row per user, a column per pair, ln(c_ij / (c_ij - c_ijk)). Unique pairs must be gone."""
-    if rows.pairs.size and np.bincount(rows.pairs)[rows.pairs].min() < 2:
-        raise ParameterError("a pair held by one user alone has no finite constraint: drop_unique_pairs comes first")
-    _, numbers = np.unique(rows.users, return_inverse=True)
-    loss = -np.log1p(-rows.events / rows.totals()[rows.pairs])
-    return csr_array((loss, (numbers, rows.pairs)), shape=(int(numbers.max(initial=-1)) + 1, pairs))
-
-
-def largest_output(matrix: csr_array, limit: float) -> np.ndarray:
-    """O-UMP relaxed: counts x that make Σx largest under matrix·x ≤ limit. Pairs nobody holds get 0."""
-    held = np.flatnonzero(matrix.sum(axis=0))
-    best = np.zeros(matrix.shape[1])
-    if held.size:
-        best[held] = _solve(-np.ones(held.size), matrix[:, held], np.full(matrix.shape[0], limit))
-    return best
-
-
-def closest_support(
-    matrix: csr_array, limit: float, totals: np.ndarray, minimum_support: float, output_size: float
-) -> np.ndarray:
-    """F-UMP relaxed: Σx = output_size and the supports of frequent pairs as close as possible to those of the log."""
-    pairs = matrix.shape[1]
-    support = np.asarray(totals) / max(int(np.sum(totals)), 1)
-    frequent = np.flatnonzero(support >= minimum_support)
-    picks = csr_array(
-        (np.full(frequent.size, 1 / output_size), (np.arange(frequent.size), frequent)), shape=(frequent.size, pairs)
-    )
-    distance = eye_array(frequent.size, format="csr")
-    above = hstack(
-        [vstack([matrix, picks, -picks]), vstack([csr_array((matrix.shape[0], frequent.size)), -distance, -distance])]
-    )
-    bound = np.concatenate([np.full(matrix.shape[0], limit), support[frequent], -support[frequent]])
-    total = np.concatenate([np.ones(pairs), np.zeros(frequent.size)])[None, :]
-    cost = np.concatenate([np.zeros(pairs), np.ones(frequent.size)])
-    # A pair that nobody holds has no constraint and must not fill the output.
-    tops: list[tuple[float, float | None]] = [(0, None if held else 0) for held in matrix.sum(axis=0)]
-    return _solve(cost, above.tocsr(), bound, total, output_size, tops + [(0, None)] * frequent.size)[:pairs]
-
-
-def most_pairs(matrix: csr_array, limit: float) -> np.ndarray:
-    """D-UMP relaxed to 0 ≤ y ≤ 1: how many different pairs fit, one trial each."""
-    held = matrix.sum(axis=0) > 0
-    tops: list[tuple[float, float | None]] = [(0, float(one)) for one in held]
-    return _solve(-np.ones(matrix.shape[1]), matrix, np.full(matrix.shape[0], limit), bounds=tops)
-
-
-def _solve(
-    cost: np.ndarray,
-    above: csr_array,
-    bound: np.ndarray,
-    total: np.ndarray | None = None,
-    output_size: float | None = None,
-    bounds: list[tuple[float, float | None]] | None = None,
-) -> np.ndarray:
-    equals = None if output_size is None else [output_size]
-    found = linprog(cost, above, bound, total, equals, bounds=bounds or (0, None), method="highs")
-    if not found.success:
-        raise ParameterError("no counts satisfy the constraints: the output size is above the largest one")
-    return np.asarray(found.x)
-
-
-def whole(counts: np.ndarray) -> np.ndarray:
-    """Relaxed counts rounded down; one within the solver's tolerance of a whole number is that number."""
-    return np.floor(np.asarray(counts) + SOLVER_TOLERANCE).astype(np.int64)
-
-
-def eliminate_sensitive(matrix: csr_array, limit: float, test_first: bool = True) -> np.ndarray:
-    """SPE: drop the pair with the largest ln t until every constraint holds; a boolean per pair.
-
-    The order of elimination never depends on what went before, so the pairs that stay are the longest feasible run of
-    the ascending order: one cumulative sum a user finds it. As printed (test_first=False) the first pair is dropped
-    even where nothing is violated.
+    `queries` is the query of each pair.
     """
-    entries = matrix.tocoo()
-    largest = np.full(matrix.shape[1], -np.inf)
-    np.maximum.at(largest, entries.col, entries.data)
-    order = np.lexsort((np.arange(largest.size), largest))
-    rank = np.empty(largest.size, np.int64)
-    rank[order] = np.arange(largest.size)
-    by_user = np.lexsort((rank[entries.col], entries.row))
-    owner, column_rank, spent = entries.row[by_user], rank[entries.col[by_user]], np.cumsum(entries.data[by_user])
-    starts = np.flatnonzero(np.r_[True, owner[1:] != owner[:-1]]) if owner.size else np.empty(0, np.int64)
-    before = np.r_[0.0, spent][starts]
-    spent = spent - np.repeat(before, np.diff(np.r_[starts, owner.size]))
-    violated = column_rank[spent > limit * (1 + 1e-12)]
-    stay = int(violated.min()) if violated.size else largest.size
-    stay = min(stay, largest.size if test_first else largest.size - 1)
-    return (rank < stay) & np.isfinite(largest)
+    goal = goal_of(chosen, queries)
+    limit, pairs = user_budget(float(chosen.epsilon), float(chosen.delta)), queries.size
+    if chosen.count_epsilon is not None:
+        change = float(chosen.largest_change)
+        unstable = unstable_users(rows, pairs, limit, goal, change, chosen.rounding, chosen.solver_seconds)
+        rows = rows.keep(~np.isin(rows.users, unstable))
+    rows = drop_unique_pairs(rows)
+    counts = best_counts(rows, pairs, limit, goal, chosen.rounding, chosen.solver_seconds)
+    if chosen.count_epsilon is not None:
+        noisy = noisy_counts(source, counts, float(chosen.largest_change), float(chosen.count_epsilon))
+        counts = np.maximum(np.floor(noisy), 0).astype(np.int64)
+    return sample_users(source, rows, counts)
+
+
+def goal_of(chosen: SanitizedParameters, queries: np.ndarray) -> Goal:
+    """What the parameters ask the counts to be best at."""
+    return Goal(
+        chosen.objective,
+        float(chosen.minimum_support),
+        None if chosen.asked_size is None else float(chosen.asked_size),
+        chosen.infrequent_stay,
+        queries if chosen.diversity_of == "queries" else None,
+    )
+
+
+def best_counts(
+    rows: PairCounts, pairs: int, limit: float, goal: Goal, rounding: Rounding = "printed", seconds: float = 60
+) -> np.ndarray:
+    """The optimal whole counts of a log, whose unique pairs count nothing."""
+    shared = drop_unique_pairs(rows)
+    if shared.users.size == 0:
+        return np.zeros(pairs, np.int64)
+    return whole_counts(Programme.of(shared, pairs, limit), goal, rounding, seconds)
 
 
 def sample_users(source: RandomSource, rows: PairCounts, counts: np.ndarray) -> PairCounts:
@@ -139,25 +87,47 @@ def sample_users(source: RandomSource, rows: PairCounts, counts: np.ndarray) -> 
     return PairCounts(rows.users[kept], rows.pairs[kept], drawn[kept])
 
 
-def unstable_users(rows: PairCounts, limit: float, largest_change: float) -> np.ndarray:
-    """Section 4.2: users whose removal moves some optimal count of O-UMP by more than `largest_change`.
+def unstable_users(
+    rows: PairCounts,
+    pairs: int,
+    limit: float,
+    goal: Goal,
+    largest_change: float,
+    rounding: Rounding = "printed",
+    seconds: float = 60,
+) -> np.ndarray:
+    """Section 4.2: users whose removal moves some optimal count by more than `largest_change`.
 
-    All are tested against the same log. Users with equal records give equal answers and are solved once.
+    All are tested against the same log. Users with equal records give equal answers and are solved once. A user without
+    whom no counts of the asked size are left is unstable, too.
     """
-    pairs = int(rows.pairs.max(initial=-1)) + 1
-    complete = whole(largest_output(constraints(drop_unique_pairs(rows), pairs), limit))
+    complete = best_counts(rows, pairs, limit, goal, rounding, seconds)
+    groups = equal_users(rows)
+    if len(groups) > MOST_TESTED_USERS:
+        raise QlogError(
+            f"the pre-processing of section 4.2 solves the problem once per user, for at most {MOST_TESTED_USERS:,} "
+            "different ones, and this log has more: leave count_epsilon out, or take a smaller log"
+        )
+    unstable: list[int] = []
+    for group in groups:
+        try:
+            rest = best_counts(rows.keep(rows.users != group[0]), pairs, limit, goal, rounding, seconds)
+        except NothingFitsError:
+            unstable.extend(group)
+            continue
+        if np.abs(rest - complete).max(initial=0) > largest_change:
+            unstable.extend(group)
+    return np.sort(np.array(unstable, np.int64))
+
+
+def equal_users(rows: PairCounts) -> list[list[int]]:
+    """The users in groups of equal records."""
     order = np.lexsort((rows.events, rows.pairs, rows.users))
     users, starts = np.unique(rows.users[order], return_index=True)
     same: dict[tuple[bytes, bytes], list[int]] = {}
     for user, part in zip(users.tolist(), np.split(order, starts[1:]), strict=True):
         same.setdefault((rows.pairs[part].tobytes(), rows.events[part].tobytes()), []).append(user)
-    unstable: list[int] = []
-    for group in same.values():
-        rest = drop_unique_pairs(rows.keep(rows.users != group[0]))
-        change = np.abs(whole(largest_output(constraints(rest, pairs), limit)) - complete)
-        if change.max(initial=0) > largest_change:
-            unstable.extend(group)
-    return np.sort(np.array(unstable, np.int64))
+    return list(same.values())
 
 
 def noisy_counts(source: RandomSource, counts: np.ndarray, largest_change: float, epsilon: float) -> np.ndarray:

@@ -13,6 +13,7 @@ Settings = dict[str, Any]
 Tried = Callable[[Any, Fraction, Fraction, int], Iterator[Settings]]
 """From a section of the policy, ε, δ and the size of the pool to changes of the section, each at that cost."""
 
+ITEMS_PER_USER = (5, 20, 50, 200)
 FEW_ITEMS_PER_USER = (1, 2, 5, 10)
 """For noise that grows with the limit itself and not with its root."""
 

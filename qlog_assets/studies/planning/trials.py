@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from qlog_assets.privacy.limits import count_users, first_distinct
+from qlog_assets.privacy.limits import Rows, count_users, first_distinct
 from qlog_assets.studies.planning.population import Pool, Population
 
 
@@ -52,6 +52,14 @@ def outcome(printed: np.ndarray, counted: np.ndarray, truth: np.ndarray, invente
 def capped_counts(people: Population, kind: str, limit: int) -> np.ndarray:
     """How many users hold each item of a kind, each with their first so many distinct ones."""
     return count_users(*first_distinct(*people.rows[kind], limit), people.domain(kind))
+
+
+@lru_cache(maxsize=8)
+def chosen_items(people: Population, kind: str, limit: int, seed: int) -> Rows:
+    """A few items of each user, whichever they are: a release chooses them by a hash."""
+    users, items = people.rows[kind]
+    order = np.random.default_rng(seed).permutation(len(users))
+    return first_distinct(users[order], items[order], limit)
 
 
 def average(told: list[Outcomes]) -> Outcomes:

@@ -6,10 +6,8 @@ from collections.abc import Sequence
 
 from qlog_assets.mechanisms.register import mechanism
 from qlog_assets.mechanisms.zealous.parameters import ZealousParameters
-from qlog_assets.pipeline.cleaned_log import CLEANED_LOG, view_cleaned
-from qlog_assets.pipeline.stage import Work
-from qlog_assets.storage.partition import Partition
-from qlog_assets.studies.study import Step, Study, StudyWork, Tables
+from qlog_assets.pipeline.cleaned_log import view_cleaned
+from qlog_assets.studies.study import Step, Study, StudyWork, Tables, cleaned_month
 from qlog_assets.studies.zealous import plots
 from qlog_assets.studies.zealous.comparison import StudySettings, attack, measure_kind
 
@@ -17,14 +15,6 @@ QUESTION = (
     "At one (ε, δ), which method tells the frequent items of a month best: k-anonymity, ZEALOUS as its paper prints "
     "it, or what can be released? Baselines have no (ε, δ) at all; they are the comparison people ask for."
 )
-
-
-def cleaned_month(work: StudyWork) -> Partition:
-    """The month's cleaned log, made beside what releases are made from."""
-    assert work.month is not None
-    made_by = Work(work.warehouse, work.engine, work.month, run_id=work.run_id, make_current=False, book=work.book)
-    raw = work.warehouse.partition("raw_log", work.month, work.reads["raw_log"])
-    return CLEANED_LOG.make(made_by, {"raw_log": raw})[0]
 
 
 def steps(work: StudyWork) -> Sequence[Step]:

@@ -1,4 +1,4 @@
-"""What a plan tries of the sanitized log."""
+"""What a plan tries of the sanitized log: the pairs that made-up users can have."""
 
 from __future__ import annotations
 
@@ -7,22 +7,26 @@ from fractions import Fraction
 
 from qlog_assets.mechanisms.sanitized import noise as sanitized
 from qlog_assets.mechanisms.sanitized.parameters import SanitizedParameters
+from qlog_assets.privacy.limits import count_users
 from qlog_assets.privacy.parameters import Parameters
 from qlog_assets.privacy.randomness import SeededRandom
 from qlog_assets.studies.planning.population import Pool, Population
-from qlog_assets.studies.planning.settings import FEW_ITEMS_PER_USER, Settings
-from qlog_assets.studies.planning.trials import Outcomes, capped_counts, outcome
+from qlog_assets.studies.planning.settings import FEW_ITEMS_PER_USER, ITEMS_PER_USER, Settings
+from qlog_assets.studies.planning.trials import Outcomes, chosen_items, outcome
 
 
 def settings(section: Parameters, epsilon: Fraction, delta: Fraction, pool: int) -> Iterator[Settings]:
-    for per_user in FEW_ITEMS_PER_USER:
-        yield {"pairs_per_user": per_user, "epsilon": epsilon, "delta": delta}
+    for method, tried in (("stability", FEW_ITEMS_PER_USER), ("weighted_gaussian", ITEMS_PER_USER)):
+        for per_user in tried:
+            yield {"method": method, "pairs_per_user": per_user, "epsilon": epsilon, "delta": delta}
 
 
 def trial(people: Population, variant: str, chosen: SanitizedParameters, seed: int, pool: Pool) -> Outcomes:
-    """The clicked pairs that the made-up users of `synth` can have: the log that is sampled from them costs nothing."""
-    counts = capped_counts(people, "clicks", chosen.pairs_per_user)
-    drawn = sanitized.release_pairs(
-        SeededRandom(seed), counts, chosen.pairs_per_user, chosen.pair_scale, chosen.pair_delta
-    )
+    """The log that is made up from the pairs costs nothing."""
+    users, items = chosen_items(people, "clicks", chosen.pairs_per_user, seed)
+    counts = count_users(users, items, people.domain("clicks"))
+    if sanitized.takes_rows(chosen):
+        drawn = sanitized.draw_rows(SeededRandom(seed), users, items, chosen)
+    else:
+        drawn = sanitized.draw_counts(SeededRandom(seed), counts, chosen)
     return {"pairs": outcome(drawn.users, counts[drawn.indices], people.truth["clicks"][drawn.indices])}

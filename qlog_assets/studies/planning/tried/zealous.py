@@ -4,20 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from fractions import Fraction
-from functools import lru_cache
 from typing import Any
-
-import numpy as np
 
 from qlog_assets.mechanisms.zealous import noise as zealous
 from qlog_assets.mechanisms.zealous.parameters import SelectionMethod, ZealousParameters
-from qlog_assets.privacy.limits import Rows, count_users, first_distinct
+from qlog_assets.privacy.limits import count_users
 from qlog_assets.privacy.randomness import SeededRandom
 from qlog_assets.studies.planning.population import Pool, Population
-from qlog_assets.studies.planning.settings import FEW_ITEMS_PER_USER, Settings
-from qlog_assets.studies.planning.trials import Outcomes, outcome
+from qlog_assets.studies.planning.settings import FEW_ITEMS_PER_USER, ITEMS_PER_USER, Settings
+from qlog_assets.studies.planning.trials import Outcomes, chosen_items, outcome
 
-ITEMS_PER_USER = (5, 20, 50, 200)
 SET_SHARES = (Fraction(8, 10), Fraction(9, 10))
 COUNTED_IN_ONE_STEP: tuple[SelectionMethod, ...] = ("truncated_geometric", "gaussian_counts")
 CHOSEN_FIRST: tuple[SelectionMethod, ...] = ("weighted_gaussian", "sips")
@@ -54,11 +50,3 @@ def trial(people: Population, variant: str, chosen: ZealousParameters, seed: int
             drawn = zealous.draw_counts(source, counted, variant, chosen)
         told[kind] = outcome(drawn.users, counted[drawn.items], people.truth[kind][drawn.items])
     return told
-
-
-@lru_cache(maxsize=8)
-def chosen_items(people: Population, kind: str, limit: int, seed: int) -> Rows:
-    """A few items of each user, whichever they are: a release chooses them by a hash."""
-    users, items = people.rows[kind]
-    order = np.random.default_rng(seed).permutation(len(users))
-    return first_distinct(users[order], items[order], limit)

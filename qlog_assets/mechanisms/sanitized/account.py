@@ -1,0 +1,97 @@
+"""What was done to make a sanitized log, in sentences for somebody who does not read formulas."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from qlog_assets.report.account import Account, counted, suppression_words
+
+HOLDS = (
+    "in the shape of a search log. Its users never lived: each is a number from 1 on, made up by chance from noisy "
+    "statistics. No row is a record of any person, and no made-up user stands for a real one."
+)
+OBJECTIVES = {
+    "output_size": "Each named pair was given events in proportion to its noisy number of users.",
+    "frequent_pairs": "Named pairs that are frequent by their noisy numbers of users were given events so that their "
+    "shares are as near to those as whole numbers come; the others share the rest.",
+    "diversity": "Every named pair was given one event, the most frequent first, before any was given another.",
+}
+
+
+def account(manifest: Mapping[str, Any]) -> Account:
+    parameters = manifest["parameters"]
+    linked = parameters.get("association_share") is not None
+    pairs = counted(int(parameters["pairs_per_user"]), "pair", "different pairs")
+    users = counted(int(parameters["synthetic_users"]), "user", "users")
+    asked = parameters.get("asked_size")
+    size = (
+        "as many events as their clicks come to"
+        if asked is None
+        else counted(int(asked), "event", "events") + " in all"
+    )
+    steps = [
+        "Each query was normalised by a fixed public rule: Unicode NFKC, case folded, spaces collapsed.",
+        f"Of each real user's pairs of a query and a clicked address, at most {pairs} of the month were kept, by a "
+        "rule that looks at that user's records alone.",
+        _naming_words(parameters) + " This costs ε and δ.",
+        "How many users kept 1 pair, 2 pairs and so on was counted, and random whole numbers were added to these "
+        "counts. This costs ε.",
+    ]
+    if linked:
+        steps.append(
+            "How many users kept two of the named pairs together was counted, random whole numbers were added, and two "
+            "pairs count as going together where the noisy number reached a threshold. This costs ε and δ."
+        )
+    steps += [
+        f"From these noisy numbers alone, {users} were made up, with {size}. {OBJECTIVES[parameters['objective']]} "
+        "Nothing from here on costs anything: the log was not looked at again.",
+        _dealing_words(linked),
+        suppression_words(manifest),
+    ]
+    return Account(tuple(steps), _cautions(linked, asked is not None), counts_were_tested=False, holds=HOLDS)
+
+
+def _naming_words(parameters: Mapping[str, Any]) -> str:
+    if parameters["method"] == "weighted_gaussian":
+        return (
+            "Each user's pairs were given weights that together are the same for every user, random noise was added to "
+            "the weight of each pair, and the pairs above a threshold were named. Noisy numbers of users were then "
+            "made for the named pairs."
+        )
+    return (
+        "For each pair, the users who kept it were counted, random whole numbers were added to the counts, and the "
+        "pairs whose noisy count reached a threshold were named."
+    )
+
+
+def _dealing_words(linked: bool) -> str:
+    if linked:
+        return (
+            "The events were dealt to the made-up users, who got as many as the noisy numbers say users have: the "
+            "first by lot, each next one, where there was one left, among the pairs that go with the one before it."
+        )
+    return "The events were dealt by lot to the made-up users, who got as many as the noisy numbers say users have."
+
+
+def _cautions(linked: bool, asked: bool) -> tuple[str, ...]:
+    together = (
+        "Which pairs one user has together follows the real log only from one pair to the next, and only where many "
+        "users hold both; anything else that the rows of one made-up user seem to say together is chance."
+        if linked
+        else "Which pairs one user has together is chance: nothing about that was taken from the real log. Do not "
+        "study sessions, profiles or what searches go together with this log."
+    )
+    size = (
+        "The number of events was asked for and says nothing about the real log."
+        if asked
+        else "The number of events follows from the number of made-up users and says nothing about the size of the "
+        "real log."
+    )
+    return (
+        "These users never lived. The number of users was chosen beforehand and says nothing about how many there are.",
+        together,
+        "Kept, up to noise: which queries and addresses many users clicked together, how often compared with each "
+        "other, and how many different pairs a user has. Not kept: times, order, searches without a click, rare pairs.",
+        size,
+    )

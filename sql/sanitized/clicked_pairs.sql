@@ -1,0 +1,6 @@
+-- Each click: the query and the address.
+SELECT
+    "user",
+    query,
+    url
+FROM cleaned_clicks
