@@ -25,8 +25,8 @@ class SanitizedParameters(Parameters):
     minimum_support: Share = Field(Fraction(1, 500), validate_default=True)
     """s, `frequent_pairs`: the share of all events from which a pair is frequent. 1/500 is the paper's middle value."""
     asked_size: int | None = Field(None, ge=1, le=10**9)
-    """How many events the output is to have. `paper` reads it for `frequent_pairs` alone, where None is half of what the
-    constraints allow; its other objectives have no size to ask for."""
+    """How many events the output is to have. `paper` reads it for `frequent_pairs` alone, where None is half of what
+    the constraints allow; its other objectives have no size to ask for."""
     diversity_of: Literal["pairs", "queries"] = "pairs"
     """`diversity`: whether different (query, url) pairs or different queries are many; the paper does the first and
     mentions the second."""

@@ -224,7 +224,9 @@ def test_theorem_2_one_event_per_pair_is_as_diverse_as_any_number_of_events(seed
     assert held.size >= marks.sum()
 
 
-def test_counting_queries_takes_one_pair_each_and_about_as_many_queries_as_counting_pairs(paper_size: Programme) -> None:
+def test_counting_queries_takes_one_pair_each_and_about_as_many_queries_as_counting_pairs(
+    paper_size: Programme,
+) -> None:
     queries = np.arange(paper_size.pairs) // 3
     by_pairs = whole_counts(paper_size, DIVERSITY, "fill")
     by_queries = whole_counts(paper_size, Goal("diversity", queries=queries), "fill")
