@@ -10,7 +10,7 @@ PEERS := .cache/peers
 export PYTHONDONTWRITEBYTECODE :=
 export GX_ANALYTICS_ENABLED := false
 
-.PHONY: help demo ui test test-rest test-bench test-all lint bench bench-noise bench-peers bench-solvers docs pins clean
+.PHONY: help demo ui test test-rest test-studies test-bench test-all lint bench bench-noise bench-peers bench-solvers docs pins clean
 
 help: ## What can be made
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -32,18 +32,21 @@ demo: $(VENV)/.installed ## A synthetic log, three months, three private release
 ui: $(VENV)/.installed ## Dagster's web UI on the demo's data
 	$(BIN)/qlog ui
 
-QUICK := not slow and not faults and not postgresql and not browser
+QUICK := not slow and not faults and not postgresql and not browser and not study
 
 test: $(VENV)/.installed-dev ## The suite a developer runs
 	$(BIN)/python -m pytest -n 2 --dist worksteal -m "$(QUICK)"
 
 test-rest: $(VENV)/.installed-dev ## What `make test` leaves out: faults, races, canaries, PostgreSQL, browser
-	$(BIN)/python -m pytest -n 2 --dist worksteal -m "not ($(QUICK))" --ignore tests/benchmarks
+	$(BIN)/python -m pytest -n 2 --dist worksteal -m "not ($(QUICK)) and not study" --ignore tests/benchmarks
+
+test-studies: $(VENV)/.installed-dev ## Whole studies and simulations by the command, on small logs
+	$(BIN)/python -m pytest -n 2 --dist worksteal -m study
 
 test-bench: $(VENV)/.installed-dev ## The benchmark measured on small logs, whole: minutes
 	$(BIN)/python -m pytest -n 0 -m "not ($(QUICK))" tests/benchmarks
 
-test-all: test test-rest test-bench ## Everything
+test-all: test test-rest test-studies test-bench ## Everything
 
 lint: $(VENV)/.installed-dev ## ruff, mypy, and who may import whom
 	$(BIN)/ruff check .

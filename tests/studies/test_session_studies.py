@@ -72,7 +72,7 @@ def test_test_sessions_come_whole_in_order_and_the_same_each_time(engine: Engine
     assert {" ".join(asked[start : start + 3]) for start in range(0, 60, 3)} <= {queries for _, _, queries in sessions}
 
 
-@pytest.mark.slow
+@pytest.mark.study
 def test_the_commands_answer_the_studies_of_a_small_synthetic_month(home: Path) -> None:
     assert qlog(home, "synth", 30_000, "--first", "2006-03", "--last", "2006-03").code == 0
     before = qlog(home, "ledger", "--json").json

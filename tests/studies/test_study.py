@@ -226,7 +226,7 @@ def test_the_register_finds_studies_by_their_folders() -> None:
         register.study("unknown")
 
 
-@pytest.mark.slow
+@pytest.mark.study
 def test_the_command_answers_a_study_and_the_second_time_from_its_folder(ingested: Path) -> None:
     before = qlog(ingested, "ledger", "--json").json
     facts = qlog(ingested, "study", "zealous", "--month", MARCH, *QUICK, "--json").json

@@ -31,7 +31,7 @@ def test_the_papers_log_has_real_users_shared_pairs_and_a_label_that_says_what_h
     assert "sampling-step-only" in said and "private, not charged" in said
 
 
-@pytest.mark.slow
+@pytest.mark.study
 def test_every_objective_rounding_and_the_noise_of_section_4_2_can_be_asked_for(ingested: Path) -> None:
     def size(*settings: str) -> int:
         words = [word for setting in settings for word in ("--set", setting)]
@@ -52,7 +52,7 @@ def test_every_objective_rounding_and_the_noise_of_section_4_2_can_be_asked_for(
     assert "the asked size is above the largest one" in refused.refusal
 
 
-@pytest.mark.slow
+@pytest.mark.study
 def test_the_study_answers_with_every_sweep_and_the_bound_in_each_row(ingested: Path) -> None:
     quick = ("budgets=0.1,0.6931471806", "supports=1/500", "support_budgets=0.6931471806", "sizes=0.4", "draws=2")
     words = [word for setting in (*quick, "search_seconds=1", "made_up=false") for word in ("--set", setting)]

@@ -207,7 +207,7 @@ def test_the_door_and_the_audit_see_a_domain_with_a_query_more_than_its_release(
     assert audited.code == 1 and any("kept_sessions 2006-03 is not what was released from" in line for line in findings)
 
 
-@pytest.mark.slow
+@pytest.mark.study
 def test_seeded_simulations_repeat_themselves_and_never_charge(ingested: Path) -> None:
     for variant in ("paper", "sound", "modern"):
         command = ("simulate", "sessions", "--month", MARCH, "--variant", variant, *LOUD, *SCALES, "--json")

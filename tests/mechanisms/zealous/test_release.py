@@ -108,7 +108,7 @@ def test_an_ambiguous_setting_asks_which(ingested: Path) -> None:
     assert qlog(ingested, "guarantee", "zealous", "--set", "epsilon=1", "--json").json["proven"]["epsilon"] == 1
 
 
-@pytest.mark.slow
+@pytest.mark.study
 def test_seeded_simulations_repeat_themselves_and_never_charge(ingested: Path) -> None:
     for variant in ("paper", "sound", "modern"):
         command = ("simulate", "zealous", "--month", MARCH, "--variant", variant, *LOUD, "--json")
@@ -119,7 +119,7 @@ def test_seeded_simulations_repeat_themselves_and_never_charge(ingested: Path) -
     assert qlog(ingested, "ledger", "--json").json["charges"] == []
 
 
-@pytest.mark.slow
+@pytest.mark.study
 def test_the_study_compares_all_methods_and_draws_its_pictures(ingested: Path) -> None:
     facts = qlog(
         ingested, "study", "zealous", "--month", MARCH, "--set", "frequent=10", "--set", "k=20", *LOUD[:4], "--json"
