@@ -81,6 +81,7 @@ def test_a_morning_with_the_api(tmp_path: Path) -> None:
     assert answer["priced"] == 2
 
 
+@pytest.mark.slow
 def test_a_policy_edited_between_two_calls_is_what_the_second_one_charges(ingested: Path) -> None:
     ended = in_child(edit_between, ingested)
     assert ended.code == 0, ended.answer

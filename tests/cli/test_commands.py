@@ -373,6 +373,7 @@ def excite_log(tmp_path: Path) -> Path:
     return path
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sample", ["made here", "the real one"])
 def test_an_excite_log_is_ingested_and_a_release_of_it_may_be_empty(home: Path, excite_log: Path, sample: str) -> None:
     expected = (10, {"empty_query": 1})
@@ -398,6 +399,7 @@ def test_an_excite_log_is_ingested_and_a_release_of_it_may_be_empty(home: Path, 
 # Simulations ---------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.study
 @pytest.mark.parametrize("variant", ["sound", "paper"])
 def test_a_simulation_is_private_free_and_repeats_with_its_seed(
     ingested: Path, variant: str, tables: Callable[[str], dict[str, list]]

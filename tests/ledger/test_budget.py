@@ -165,7 +165,7 @@ def test_the_zcdp_budget_takes_a_release_exactly_if_the_sum_of_rho_still_convert
             assert ledger.reserve(**asked)[1]
             sum_rho, sum_delta = sum_rho + rho, sum_delta + delta
         else:
-            with pytest.raises(BudgetError, match="rho"):
+            with pytest.raises(BudgetError, match="ρ"):
                 ledger.reserve(**asked)
     assert outcomes == {True, False}
     spent = ledger.spent(DATASET)
@@ -186,7 +186,7 @@ def test_zcdp_holds_more_small_releases_than_the_plain_sum(tmp_path: Path) -> No
 def test_the_accountant_changes_only_if_everything_spent_still_fits(tmp_path: Path) -> None:
     ledger = opened(str(tmp_path / "ledger.db"))
     published(ledger, epsilon="2")
-    with pytest.raises(BudgetError, match="rho"):
+    with pytest.raises(BudgetError, match="ρ"):
         ledger.set_budget(DATASET, "3", "1e-5", "tighter sums", accountant="zcdp")
     changed = ledger.set_budget(
         DATASET, "12", "1e-5", "tighter sums", accountant="zcdp", conversion_delta="2e-6"

@@ -61,6 +61,7 @@ def test_the_sound_variant_never_shows_what_one_user_typed(simulate: Simulate) -
     assert found["proven"]["epsilon"] == found["claimed"]["epsilon"] and found["gaps"] == []
 
 
+@pytest.mark.study
 def test_the_papers_repeated_queries_count_each_time_and_the_sound_ones_once(
     tmp_path: Path, simulate: Simulate
 ) -> None:
@@ -73,6 +74,7 @@ def test_the_papers_repeated_queries_count_each_time_and_the_sound_ones_once(
     assert counts(simulate("threshold=5", variant="sound", home=home)["queries"], "query", of="users") == {"news": 20}
 
 
+@pytest.mark.study
 def test_parts_that_are_switched_off_are_not_drawn(simulate: Simulate) -> None:
     for variant in ("paper", "sound"):
         found = simulate("click_scale=none", "transition_scale=none", "threshold=5", variant=variant)

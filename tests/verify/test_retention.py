@@ -252,6 +252,7 @@ def test_rows_that_were_brought_back_and_withdrawn_leave_the_month_forgotten(rel
     assert (answer["months"], answer["left_out"]) == ({}, {MARCH: 1})
 
 
+@pytest.mark.slow
 def test_a_file_of_one_month_goes_although_another_file_of_that_month_stays(tmp_path: Path) -> None:
     home = make_home(tmp_path / "warehouse")
     header, *rows = small_log().splitlines(keepends=True)

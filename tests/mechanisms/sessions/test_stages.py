@@ -123,7 +123,7 @@ def test_statements_keep_and_count_what_the_rules_say(chosen: SessionParameters,
     assert counted(rows, chosen, with_repeats=repeats) == items_by_hand(expected, chosen, repeats)
 
 
-@settings(max_examples=6, deadline=None, derandomize=True)
+@settings(max_examples=4, deadline=None, derandomize=True)
 @given(chosen=LIMITS, seed=st.integers(0, 10**6))
 def test_statements_agree_with_the_pure_functions(chosen: SessionParameters, seed: int) -> None:
     """The audits hold the pure functions to their claims; what is released is counted by SQL."""
@@ -155,7 +155,7 @@ def test_the_clicks_of_one_search_do_not_make_it_several_queries(collapse: bool)
     assert kept(rows[:2], chosen) == {}
 
 
-@settings(max_examples=6, deadline=None, derandomize=True)
+@settings(max_examples=4, deadline=None, derandomize=True)
 @given(chosen=LIMITS, seed=st.integers(0, 10**6))
 def test_removing_any_user_moves_at_most_delta_counts_by_one_and_nobody_elses(
     chosen: SessionParameters, seed: int
@@ -182,7 +182,7 @@ def pairs_over(rows: Log, chosen: SessionParameters, public: list[str]) -> Count
         return Counter({(before, after): held for before, after, held in engine.run("sessions/pair_counts").fetchall()})
 
 
-@settings(max_examples=6, deadline=None, derandomize=True)
+@settings(max_examples=4, deadline=None, derandomize=True)
 @given(chosen=LIMITS.map(lambda each: each.with_changes(items="pairs")), seed=st.integers(0, 10**6))
 def test_removing_any_user_moves_at_most_delta_pairs_over_a_release_by_one(
     chosen: SessionParameters, seed: int

@@ -29,6 +29,7 @@ def manifest_of(home: Path) -> dict:
     return json.loads((home / "released" / "zealous" / MARCH / "latest" / "manifest.json").read_text(encoding="utf-8"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("variant", ["sound", "modern"])
 def test_one_release_holds_four_kinds_and_costs_their_sum(ingested: Path, variant: str) -> None:
     edit_policy(ingested, zealous=LOUD_POLICY)
