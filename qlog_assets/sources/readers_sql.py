@@ -17,7 +17,7 @@ from qlog_assets.sources.normalise import WHITESPACE_CLASS
 from qlog_assets.sources.readers_lines import NOT_A_SEARCH, Fault
 from qlog_assets.sources.user_ids import canonical_user_sql, is_plain_sql, reason_against_sql
 
-LARGEST_COUNT = 10**6
+LARGEST_COUNT = 10**4
 """Records that one row may stand for. What is more is no count of one user's clicks, and would fill a disk."""
 
 LONGEST_QUERY = 4096

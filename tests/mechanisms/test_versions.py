@@ -24,7 +24,7 @@ NAMES = [each.name for each in releasable()]
 
 PINS = {
     "safelog": (2, "0e5650890cf684e4"),
-    "sanitized": (1, "313de339abbafdd0"),
+    "sanitized": (1, "b89ea350684a72ca"),
     "sessions": (1, "ee7a07e04855f5d7"),
     "zealous": (1, "88f18af1dab1b63b"),
 }

@@ -49,7 +49,12 @@ def account(manifest: Mapping[str, Any]) -> Account:
         _dealing_words(linked),
         suppression_words(manifest),
     ]
-    return Account(tuple(steps), _cautions(linked, asked is not None), counts_were_tested=False, holds=HOLDS)
+    return Account(
+        tuple(steps),
+        _cautions(linked, asked is not None, parameters["objective"]),
+        counts_were_tested=False,
+        holds=HOLDS,
+    )
 
 
 def _naming_words(parameters: Mapping[str, Any]) -> str:
@@ -68,13 +73,18 @@ def _naming_words(parameters: Mapping[str, Any]) -> str:
 def _dealing_words(linked: bool) -> str:
     if linked:
         return (
-            "The events were dealt to the made-up users, who got as many as the noisy numbers say users have: the "
-            "first by lot, each next one, where there was one left, among the pairs that go with the one before it."
+            "The events were dealt to the made-up users, who got events in proportion to a number of pairs drawn from "
+            "the noisy numbers: the first by lot, each next one, by the noisy share of users who hold both and as long "
+            "as there were any left, among the pairs that go with the one before it, and otherwise by lot."
         )
-    return "The events were dealt by lot to the made-up users, who got as many as the noisy numbers say users have."
+    return (
+        "The events were dealt by lot to the made-up users, who got events in proportion to a number of pairs drawn "
+        "from the noisy numbers."
+    )
 
 
-def _cautions(linked: bool, asked: bool) -> tuple[str, ...]:
+def _cautions(linked: bool, asked: bool, objective: str) -> tuple[str, ...]:
+    shares = "" if objective == "diversity" else ", and how often compared with each other"
     together = (
         "Which pairs one user has together follows the real log only from one pair to the next, and only where many "
         "users hold both; anything else that the rows of one made-up user seem to say together is chance."
@@ -91,7 +101,8 @@ def _cautions(linked: bool, asked: bool) -> tuple[str, ...]:
     return (
         "These users never lived. The number of users was chosen beforehand and says nothing about how many there are.",
         together,
-        "Kept, up to noise: which queries and addresses many users clicked together, how often compared with each "
-        "other, and how many different pairs a user has. Not kept: times, order, searches without a click, rare pairs.",
+        f"Kept, up to noise: which addresses many users clicked after which queries{shares}. Not kept: times, order, "
+        "searches without a click, rare pairs, how often one user clicked the same address: a count above 1 is chance, "
+        "and a user with the same pair twice has fewer different ones.",
         size,
     )

@@ -28,10 +28,11 @@ from qlog_assets.privacy.noise import checked_scale, discrete_laplace
 from qlog_assets.privacy.randomness import RandomSource, SeededRandom
 from qlog_assets.privacy.weighted import Contributions, draw_weighted
 
-MOST_EVENTS = 2 * 10**7
-"""How many events a made-up log may have: what memory holds."""
-MOST_LINKED_EVENTS = 10**6
-"""The same with associations, where a user's pairs are dealt one after the other."""
+MOST_EVENTS = 10**6
+"""How many events a made-up log may have. Each row has its texts again, at most 2,000 bytes of them
+(`sql/sanitized/clicked_pairs.sql`), and one Arrow array of texts holds two gigabytes."""
+MOST_LINKED_PAIRS = 50
+"""Pairs per user with associations: beyond it their noise leaves nothing, and counting them grows with the square."""
 
 
 @dataclass(frozen=True)
@@ -102,7 +103,7 @@ def release_associations(source: RandomSource, users: np.ndarray, parameters: Sa
 
 
 def check_draw(parameters: SanitizedParameters) -> None:
-    """Draw tables of no items, which takes no random bit: parameters that cannot be drawn raise here."""
+    """Draw tables of no items, seeded: parameters that cannot be drawn raise here."""
     nothing, source = np.empty(0, dtype=np.int64), SeededRandom(0)
     if not parameters.clicks:
         raise ParameterError("has_urls = false says that the log has no urls, and without clicks there are no pairs")
@@ -113,18 +114,13 @@ def check_draw(parameters: SanitizedParameters) -> None:
     checked_scale(parameters.activity_scale)
     if parameters.association_scale is not None:
         release_associations(source, nothing, parameters)
+        if parameters.pairs_per_user > MOST_LINKED_PAIRS:
+            raise ParameterError(f"association_share: lower pairs_per_user to {MOST_LINKED_PAIRS} or less")
     _refuse_too_many_events(parameters)
 
 
 def _refuse_too_many_events(parameters: SanitizedParameters) -> None:
-    most = MOST_EVENTS if parameters.association_share is None else MOST_LINKED_EVENTS
     active = parameters.synthetic_users * parameters.pairs_per_user
-    kind = "" if parameters.association_share is None else " with associations"
-    if (parameters.asked_size or 0) > most:
-        raise ParameterError(
-            f"asked_size is {parameters.asked_size:,}: a made-up log{kind} has at most {most:,} events"
-        )
-    if active > most:
-        raise ParameterError(
-            f"synthetic_users times pairs_per_user is {active:,}: a made-up log{kind} has at most {most:,} events"
-        )
+    for what, number in (("asked_size", parameters.asked_size or 0), ("synthetic_users times pairs_per_user", active)):
+        if number > MOST_EVENTS:
+            raise ParameterError(f"{what} is {number:,}: a made-up log has at most {MOST_EVENTS:,} events")

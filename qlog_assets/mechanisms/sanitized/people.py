@@ -61,8 +61,10 @@ def deal(
     """
     size = int(np.sum(counts))
     stock = np.repeat(np.arange(counts.size), counts)[shuffled(source, size)]
-    events = share_events(source, activity, size)
-    owners = np.repeat(np.arange(activity.size), events)
+    # Whoever is served last finds less that goes together: by lot, so that a user's number tells nothing.
+    served = shuffled(source, activity.size)
+    events = share_events(source, activity, size)[served]
+    owners = np.repeat(served, events)
     if associations is not None and associations.users.size:
         stock = deal_linked(source, stock, counts, held_by, events, associations)
     rows, number = np.unique(owners * max(counts.size, 1) + stock, return_counts=True)
@@ -82,8 +84,8 @@ def deal_linked(
 
     A first-order chain. After pair i the next one is k with probability a_ik / max(n_i, Σ_k a_ik), n_i the noisy users
     of i and a_ik those of both: always one that goes with i where a holder of i holds one such pair or more on average.
-    Otherwise, and where k is used up or is the user's already, it is the next of the shuffled stock. Copies that a
-    chain takes are missing at the stock's end, so what is left of it is as well shuffled as before.
+    Otherwise, and where k is used up or is the user's already, it is the next of the shuffled stock. Pairs that chains
+    take often are used up before the last users are served.
     """
     partners, ends, bounds = _chains(associations, held_by)
     left = counts.tolist()

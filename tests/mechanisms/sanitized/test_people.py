@@ -10,9 +10,11 @@ from hypothesis import strategies as st
 from qlog_assets.errors import ParameterError
 from qlog_assets.mechanisms.sanitized import noise
 from qlog_assets.mechanisms.sanitized.aims import aim
+from qlog_assets.mechanisms.sanitized.draw import _make_up
 from qlog_assets.mechanisms.sanitized.noise import PairCounts
 from qlog_assets.mechanisms.sanitized.parameters import SanitizedParameters
-from qlog_assets.mechanisms.sanitized.people import Associations, deal, draw_activity, share_events
+from qlog_assets.mechanisms.sanitized.people import Associations, deal, deal_linked, draw_activity, share_events
+from qlog_assets.privacy.histogram import Released
 from qlog_assets.privacy.randomness import SeededRandom
 
 LENGTHS = np.array([0, 50, 50])  # nobody holds one pair, as many hold two as three
@@ -71,6 +73,44 @@ def test_pairs_that_go_together_meet_in_one_made_up_user_far_more_often_than_by_
     assert share(None) < 0.15 and share(together) > 0.85
 
 
+def test_a_pair_follows_another_with_the_noisy_share_of_users_who_hold_both() -> None:
+    """300 of 1,000 holders of pair 0 hold pair 1 too. Five standard deviations of the share are left to chance."""
+    held = np.full(4, 1000)
+    together = Associations(np.array([0]), np.array([1]), np.array([300]))
+    source = SeededRandom(12)
+    events = np.full(10_000, 2)
+    counts = np.full(4, 5000)
+    stock = np.repeat(np.arange(4), counts)[np.random.default_rng(1).permutation(20_000)]
+    dealt = deal_linked(source, stock, counts, held, events, together).reshape(-1, 2)
+    first = dealt[:5000][dealt[:5000, 0] == 0]  # before anything is used up
+    by_lot = 0.7 * np.mean(dealt[:5000][dealt[:5000, 0] > 1][:, 1] == 1)
+    assert abs(np.mean(first[:, 1] == 1) - (0.3 + by_lot)) < 5 * np.sqrt(0.25 / len(first))
+
+
+def test_what_goes_together_is_spread_over_all_users_whatever_their_number() -> None:
+    """Chains use a pair up before the last users are served: who is served last is decided by lot."""
+    held = np.array([900, 600, 300, 300])
+    source, activity = SeededRandom(4), np.full(3000, 3)
+    together = Associations(np.array([0]), np.array([1]), np.array([300]))
+    output = deal(source, aim(held, "output_size", 9000), held, activity, together)
+    holders = np.bincount(output.users[output.pairs == 1] // 300, minlength=10)
+    assert holders.min() > 0.75 * holders.mean()  # one tenth of users had .04 of its share once
+
+
+def test_a_release_deals_by_the_associations_that_were_drawn() -> None:
+    """They were priced and never drawn once."""
+    named, lengths = Released(np.arange(20), np.full(20, 100)), np.array([0, 1])
+    together = Associations(np.arange(0, 20, 2), np.arange(1, 20, 2), np.full(10, 100))
+    chosen = SanitizedParameters(synthetic_users=1000, association_share="0.1")
+
+    def met(linked: Associations | None) -> int:
+        output = _make_up(SeededRandom(5), named, np.zeros(20, np.int64), lengths, linked, chosen)
+        pairs = {user: output.pairs[output.users == user] for user in range(100)}
+        return sum(len(mine) == 2 and mine[0] ^ 1 == mine[1] for mine in pairs.values())
+
+    assert met(None) < 20 and met(together) > 80
+
+
 def test_associations_never_go_beyond_what_there_is_of_a_pair() -> None:
     """Everybody who holds pair 0 holds pair 1, of which there is one event."""
     together = Associations(np.array([0]), np.array([1]), np.array([10**6]))
@@ -90,11 +130,11 @@ def test_noise_that_leaves_nothing_gives_an_empty_log_and_any_length() -> None:
 
 
 def test_a_log_that_memory_cannot_hold_is_refused_before_anything_is_drawn() -> None:
-    noise.check_draw(SanitizedParameters(synthetic_users=2_000_000))
+    noise.check_draw(SanitizedParameters(synthetic_users=100_000))
     for changes, says in (
-        ({"asked_size": 2 * 10**7 + 1}, "asked_size is 20,000,001"),
-        ({"synthetic_users": 2 * 10**6 + 1}, "synthetic_users times pairs_per_user"),
-        ({"association_share": "0.1", "asked_size": 10**6 + 1}, "with associations has at most 1,000,000"),
+        ({"asked_size": 10**6 + 1}, "asked_size is 1,000,001"),
+        ({"synthetic_users": 100_001}, "synthetic_users times pairs_per_user is 1,000,010"),
+        ({"association_share": "0.1", "pairs_per_user": 51}, "lower pairs_per_user to 50 or less"),
         ({"clicks": False}, "has_urls = false"),
     ):
         with pytest.raises(ParameterError, match=says):
