@@ -28,7 +28,7 @@ STUDIES = [f"{study.name.replace('-', '_')}_study" for study in studies() if stu
 MONTHLY = (*(f"{mechanism.name}_release" for mechanism in releasable()), "safelog_simulation", "zealous_study")
 """Launched: every release, and a simulation and a study for all that are made alike."""
 OPENED = sorted({*SIMULATIONS, *STUDIES} - set(MONTHLY))
-"""Opened up to the button; what they do is tested by the command."""
+"""Opened; what they do is tested by the command."""
 WITH_CONFIG = ("withdraw_release",)
 """These are launched by the walk of an operator's month."""
 UNPARTITIONED = ("audit", "budget", *(f"{study.name}_study" for study in studies() if not study.per_month))
@@ -58,12 +58,10 @@ def test_a_month_is_picked_and_launched(server: Server, page: Page, job: str) ->
     assert status == "SUCCESS", said
 
 
-def test_every_other_job_of_a_month_can_be_launched_as_it_opens(server: Server, page: Page) -> None:
+def test_every_other_job_of_a_month_opens_empty_and_without_errors(server: Server, page: Page) -> None:
     for job in OPENED:
         open_launchpad(server, page, job)
         assert written(page) == "{}", job
-        pick(page, MARCH)
-        page.get_by_role("button", name="Launch Run").click(timeout=SLOW_MACHINE, trial=True)  # enabled, not pressed
 
 
 def test_a_batch_is_picked_and_ingested(server: Server, page: Page, home: Path) -> None:

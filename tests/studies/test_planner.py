@@ -130,7 +130,7 @@ def test_users_of_a_twin_are_limited_as_the_statements_of_a_release_limit_them(t
         assert sorted(mine[mine > 0].tolist()) == sorted(number for (number,) in counted)
 
 
-@pytest.mark.slow
+@pytest.mark.study
 def test_the_policy_for_small_logs_is_what_the_planner_recommends_for_them() -> None:
     """docs/planning.md has the measurement; this holds the file to it, at another seed than it was found with."""
     policy, default = Policy.load(SMALL_POLICY), Policy()
@@ -147,7 +147,7 @@ def test_the_policy_for_small_logs_is_what_the_planner_recommends_for_them() -> 
     assert wanted["tables"]["queries"]["rows"] > 2 * now["policy"]["queries"]["rows"]
 
 
-@pytest.mark.slow
+@pytest.mark.study
 def test_a_plan_is_a_policy_that_loads_and_no_warehouse_is_opened(home: Path, tmp_path: Path) -> None:
     picture = tmp_path / "plan.svg"
     words = (
@@ -182,7 +182,7 @@ def test_a_plan_says_why_it_recommends_and_calls_nothing_a_policy_that_no_policy
     assert ("parameters (this mechanism cannot be released yet)" in said) != sections
 
 
-@pytest.mark.slow
+@pytest.mark.study
 def test_a_plan_on_a_twin_is_said_in_words_with_a_policy_to_paste(home: Path) -> None:
     said = qlog(home, "plan", "safelog", "--rows", 20_000, "--epsilon", "16")
     assert said.success and "as recommended: about" in said.out and "[safelog]" in said.out

@@ -49,7 +49,7 @@ def test_a_budget_that_no_release_fits_is_refused() -> None:
         within_budget(policy, opening_budget(policy), EVERY, 120)
 
 
-@pytest.mark.slow
+@pytest.mark.study
 def test_the_command_shows_what_each_month_then_holds_and_reads_no_log(tmp_path: Path) -> None:
     home = make_home(tmp_path / "warehouse", "[budget]\nepsilon = 400\ndelta = 0.01\n[unit]\nwindow_months = 2\n")
     facts = json.loads(qlog(home, "plan", "budget", "--rows", "5000", "--json").success)

@@ -78,7 +78,7 @@ def test_plain_dagster_dev_works_and_its_log_says_once_that_it_has_no_lock(home:
     finally:
         os.killpg(process.pid, signal.SIGINT)
         try:
-            process.wait(60)
+            process.wait(180)
         finally:
             end_group(process.pid)
 
