@@ -10,7 +10,7 @@ PEERS := .cache/peers
 export PYTHONDONTWRITEBYTECODE :=
 export GX_ANALYTICS_ENABLED := false
 
-.PHONY: help demo ui test test-rest test-studies test-bench test-all lint bench bench-noise bench-peers bench-solvers docs pins clean
+.PHONY: help demo crowd-demo ui test test-rest test-studies test-bench test-all lint bench bench-noise bench-peers bench-selection bench-solvers bench-crowd docs pins clean
 
 help: ## What can be made
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -29,13 +29,22 @@ $(VENV)/.installed-dev: $(VENV)/.installed requirements-dev.txt
 demo: $(VENV)/.installed ## A synthetic log, three months, three private releases
 	$(BIN)/qlog demo
 
+$(VENV)/.installed-crowd: $(VENV)/.installed requirements-dev.txt
+	$(BIN)/pip install --quiet --disable-pip-version-check --no-build-isolation -c requirements-dev.txt -e '.[crowd]'
+	@touch $@
+
+crowd-demo: $(VENV)/.installed-crowd ## Two hundred clients, relays and servers on this machine, and what each party saw
+	rm -rf .cache/crowd-demo
+	$(BIN)/qlog crowd demo .cache/crowd-demo
+
 ui: $(VENV)/.installed ## Dagster's web UI on the demo's data
 	$(BIN)/qlog ui
 
 QUICK := not slow and not faults and not postgresql and not browser and not study
 
+# Three workers on two cores: a quarter of the time a test waits for a process or a disk.
 test: $(VENV)/.installed-dev ## The suite a developer runs
-	$(BIN)/python -m pytest -n 2 --dist worksteal -m "$(QUICK)"
+	$(BIN)/python -m pytest -n 3 --dist worksteal -m "$(QUICK)"
 
 test-rest: $(VENV)/.installed-dev ## What `make test` leaves out: faults, races, canaries, PostgreSQL, browser
 	$(BIN)/python -m pytest -n 2 --dist worksteal -m "not ($(QUICK)) and not study" --ignore tests/benchmarks
@@ -60,11 +69,18 @@ bench: $(VENV)/.installed-dev $(PEERS)/.installed ## A whole release beside bare
 bench-noise: $(VENV)/.installed $(PEERS)/.installed ## Noise draws per second beside OpenDP, python-dp and numpy
 	$(PEERS)/bin/python -m benchmarks.noise
 
-bench-peers: $(VENV)/.installed $(PEERS)/.installed ## Queries released of one log beside OpenDP and PipelineDP
+bench-peers: $(VENV)/.installed-dev $(PEERS)/.installed ## Queries released beside OpenDP and PipelineDP, three months, with a picture
 	$(BIN)/python -m benchmarks.peers
+
+bench-selection: bench-peers ## The same, and three months of the demo's log: every figure and picture of docs/selection.md
+	$(BIN)/python -m benchmarks.steered_months
 
 bench-solvers: $(VENV)/.installed-dev ## The sanitized log's solvers at the paper's size, and a million variables
 	$(BIN)/python -m benchmarks.solvers
+
+bench-crowd: $(VENV)/.installed-dev ## Reports that a collector of CrowdLogging takes per second, and shares that give artifacts
+	$(BIN)/python -m benchmarks.crowd_load
+	$(BIN)/python -m benchmarks.crowd_shares
 
 $(PEERS)/.installed: benchmarks/requirements-peers.txt
 	test -x $(PEERS)/bin/python || $(PYTHON) -m venv $(PEERS)

@@ -117,3 +117,19 @@ def own_cpu() -> float:
     """Processor seconds of this process and of the children it waited for."""
     used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
     return sum(usage.ru_utime + usage.ru_stime for usage in used)
+
+
+def forget_peak() -> None:
+    """Let the peak of this process begin again at what it holds now."""
+    Path("/proc/self/clear_refs").write_text("5", encoding="ascii")
+
+
+def peak_mb() -> float:
+    """The most memory this process held since it started or `forget_peak`, in millions of bytes.
+
+    Not by getrusage: its maximum is never reset, and a child process is given its parent's to start with.
+    """
+    for line in Path("/proc/self/status").read_text(encoding="ascii").splitlines():
+        if line.startswith("VmHWM:"):
+            return int(line.split()[1]) * 1024 / 1e6
+    raise BenchmarkError("this system does not tell a process's peak memory")

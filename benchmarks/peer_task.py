@@ -31,6 +31,7 @@ kind = "query_list"
 path = "pool.txt"
 description = "A pool of one query: the peers know no public list"
 [safelog]
+variant = "sound"
 queries_per_user = 10
 selection_scale = "100/23"
 delta = "1e-6"

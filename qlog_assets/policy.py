@@ -147,7 +147,8 @@ class Policy(Parameters):
             if not isinstance(chosen, Parameters | dict):
                 raise ParameterError(f"{each.name}: write its parameters as a section, [{each.name}]")
             try:
-                sections[each.name] = each.policy_section(**dict(chosen))
+                given_values = chosen.said if isinstance(chosen, Parameters) else chosen
+                sections[each.name] = each.policy_section(**given_values)
             except ParameterError as error:
                 raise ParameterError(f"{each.name}: {error}") from None
         super().__init__(**{**values, "mechanisms": sections})
@@ -237,10 +238,18 @@ class Policy(Parameters):
         """The variant of a mechanism that a release under this policy uses."""
         return mechanism.chosen_variant(self.section(mechanism.name))
 
+    def for_variant(self, mechanism: Mechanism, variant: str) -> Policy:
+        """This policy for a study of a variant of a mechanism, whichever a release would use."""
+        if variant == self.variant(mechanism):
+            return self
+        section = mechanism.as_variant(self.section(mechanism.name), variant)
+        return self.with_changes(mechanisms={**self.mechanisms, mechanism.name: section})
+
     def stage_parameters(self, mechanism: Mechanism) -> Parameters:
         """What a mechanism's stages are shaped by: its section as it is written, as it always was; where the log has no
-        urls, the parameters of the release, which leave clicks out."""
-        return self.section(mechanism.name) if self.has_urls else self.parameters(mechanism)
+        urls, as a release takes it, which leaves clicks out."""
+        section = self.section(mechanism.name)
+        return section if self.has_urls else mechanism.resolve(section, self.lists)
 
     def switched_off(self, mechanism: Mechanism) -> tuple[str, ...]:
         """The parts of a release that the policy switches off because they could not hold a row, and why."""
@@ -289,15 +298,19 @@ class Policy(Parameters):
 
     def _with_values(self, named: Mapping[str, Any], mechanism: str | None = None) -> Policy:
         changed = {name: getattr(self, name) for name in type(self).model_fields if name != "mechanisms"}
-        changed |= {name: dict(section) for name, section in self.mechanisms.items()}
+        changed |= self.mechanisms
+        before = dict(changed)
         for key, value in named.items():
             section, _, name = key.rpartition(".")
-            target = changed if not section else _as_values(changed.get(section))
-            if target is None or name not in target:
-                raise ParameterError(f"{key}: {self._unknown(key, changed, mechanism)}")
-            target[name] = read_none(as_written(value))
+            known = before if not section else _as_values(before.get(section))
+            if known is None or name not in known:
+                raise ParameterError(f"{key}: {self._unknown(key, before, mechanism)}")
             if section:
-                changed[section] = target
+                there = changed[section]
+                said = there.said if isinstance(there, Parameters) else there
+                changed[section] = {**said, name: read_none(as_written(value))}
+            else:
+                changed[name] = read_none(as_written(value))
         policy = type(self)(**changed)
         policy._source, policy._in_file = self._source, self.in_file
         return policy

@@ -1,4 +1,4 @@
-"""Processes of the operating system: who runs this one, and children that end with their parent."""
+"""Processes of the operating system: who runs this one, what ends it, and children that end with their parent."""
 
 from __future__ import annotations
 
@@ -7,7 +7,12 @@ import getpass
 import os
 import signal
 import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import FrameType
 
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+"""What a server takes as a request to end."""
 PR_SET_PDEATHSIG = 1
 """From linux/prctl.h."""
 
@@ -18,6 +23,17 @@ def user_name() -> str:
         return getpass.getuser()
     except (KeyError, OSError):  # a container may run a user that has no name
         return f"uid {os.getuid()}"
+
+
+@contextmanager
+def on_signals(handle: Callable[[int, FrameType | None], None]) -> Iterator[None]:
+    """Have the signals that ask for the end handled, for the time of a block."""
+    before = {number: signal.signal(number, handle) for number in SIGNALS}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def end_with_parent(parent: int, by: int = signal.SIGTERM) -> None:

@@ -1,3 +1,3 @@
 """The version of this package: goes into manifests, the ledger and studies. A test holds it against pyproject.toml."""
 
-VERSION = "0.3.0"
+VERSION = "0.4.0"

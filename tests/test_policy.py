@@ -95,15 +95,15 @@ def test_the_policy_has_a_section_for_every_mechanism_that_can_be_drawn_and_no_o
     for each in simulated():
         assert type(policy.section(each.name)) is each.policy_section
     assert policy.section("zealous").items_per_user == 3 and policy.section("baselines").k == 7
-    with pytest.raises(ParameterError, match=r"no section 'crowd': it has baselines, .*safelog, .*zealous"):
-        policy.section("crowd")
+    with pytest.raises(ParameterError, match=r"no section 'toy': it has baselines, crowd, .*safelog, .*zealous"):
+        policy.section("toy")
 
 
 def test_what_a_release_is_made_with_follows_from_the_section_and_the_lists(load) -> None:
     safelog, zealous = mechanism("safelog"), mechanism("zealous")
-    policy = load("[zealous]\nvariant = 'sound'\n")
+    policy = load("[zealous]\nvariant = 'sound'\n[safelog]\nvariant = 'sound'\n")
     assert policy.variant(safelog) == "sound" and policy.variant(zealous) == "sound"
-    assert Policy().variant(zealous) == "modern"
+    assert Policy().variant(safelog) == "modern" and Policy().variant(zealous) == "modern"
     assert type(policy.parameters(zealous)) is zealous.parameters, "the choice of a variant is no parameter of it"
     assert policy.parameters(safelog).click_support == "stability"
     assert load('url_list = "urls.txt"\n').parameters(safelog).click_support == "public_list"
@@ -115,16 +115,22 @@ def test_a_log_without_urls_pays_for_no_clicks_and_this_is_said(load) -> None:
     safelog, zealous = mechanism("safelog"), mechanism("zealous")
     policy = load("has_urls = false\n")
     chosen = policy.parameters(safelog)
+    assert chosen.click_share is None and set(chosen.parts) == {"queries", "transitions"}
+    assert safelog.guarantee("modern", chosen).proven.epsilon == 2, "the other tables share it"
+    sound = load("has_urls = false\n[safelog]\nvariant = 'sound'\n")
+    chosen = sound.parameters(safelog)
     assert chosen.click_scale is None and chosen.selection_delta == chosen.delta
     assert safelog.guarantee("sound", chosen).proven.epsilon == Fraction(3, 2)
+    assert sound.switched_off(safelog) == (NO_URLS,) and public_expectations(safelog, sound).endswith(NO_URLS)
     assert policy.parameters(zealous).kinds == ("keywords", "queries", "pairs")
     assert zealous.guarantee("modern", policy.parameters(zealous)).proven.epsilon == 2, "the other kinds share it"
     for each in (safelog, zealous):
         assert policy.switched_off(each) == (NO_URLS,) and Policy().switched_off(each) == ()
         assert public_expectations(each, policy).endswith(NO_URLS)
         assert Policy().parameters(each) == mechanism(each.name).plain_parameters(Policy().section(each.name))
-    assert load("has_urls = false\n[safelog]\nclick_scale = 'none'\n").switched_off(safelog) == ()
-    assert "clicks are off" in load("[safelog]\ndelta = 0\n").switched_off(safelog)[0]
+    for off in ("click_share = 'none'", "variant = 'sound'\nclick_scale = 'none'"):
+        assert load(f"has_urls = false\n[safelog]\n{off}\n").switched_off(safelog) == ()
+    assert "clicks are off" in load("[safelog]\nvariant = 'sound'\ndelta = 0\n").switched_off(safelog)[0]
 
 
 def test_what_contradicts_a_log_without_urls_is_refused(load) -> None:
@@ -270,3 +276,20 @@ def test_directories_of_public_files_are_relative_to_the_policy_file(load, tmp_p
 def test_a_study_sets_no_whole_section_no_data_set_and_nothing_of_the_ledger(key: str, value: object) -> None:
     with pytest.raises(ParameterError, match=f"^{key}: "):
         Policy().with_settings({key: value})
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "key", "reader"),
+    [
+        ("safelog", '[safelog]\nvariant = "sound"\nepsilon = 1\n', "epsilon", 'variant = "modern"'),
+        ("safelog", "[safelog]\nclick_scale = 3\n", "click_scale", 'variant = "sound"'),
+        ("zealous", "[zealous]\nset_share = 0.5\n", "set_share", "weighted_gaussian"),
+        ("sessions", "[sessions]\ncounted_items_per_user = 5\n", "counted_items_per_user", "weighted_gaussian"),
+        ("sanitized", "[sanitized]\nset_share = 0.5\n", "set_share", "weighted_gaussian"),
+    ],
+)
+def test_a_key_that_a_release_would_not_read_is_refused_and_not_ignored(
+    load, name: str, text: str, key: str, reader: str
+) -> None:
+    with pytest.raises(ParameterError, match=f"{key}: is read by .*{reader}"):
+        load(text).parameters(mechanism(name))

@@ -25,6 +25,7 @@ DEVELOPMENT = (
     "pytest",
     "pytest-timeout",
     "pytest-xdist",
+    "rbcl",
     "ruff",
 )
 

@@ -26,7 +26,7 @@ has a default, an unknown key is an error that names it, and decimals are read e
 the next run on.
 
 **What a run may change.** A release may be asked for other parameters of its mechanism, on the command line
-(`--set queries_per_user=5`) or in Dagster's launchpad (resource `policy`, under the same names; it opens empty, and
+(`--set epsilon=1`) or in Dagster's launchpad (resource `policy`, under the same names; it opens empty, and
 what is not written there is read from this file). It may cost less than the file's own parameters and never more,
 unless `[limits]` allows it. Budget, data set, months, files and pools come from this file alone. What is never charged
 (`qlog guarantee`, `plan`, `simulate`, `study`) may try any key but files, such as `--set pool.kind=default`.
@@ -49,9 +49,9 @@ path = "titles.txt"
 description = "Titles of the public catalogue"
 
 [safelog]
-queries_per_user = 2
-selection_scale = 2
-transition_scale = 2
+epsilon = 2
+click_share = 0.25
+transition_share = 0.15
 ```
 """
 

@@ -34,6 +34,7 @@ from qlog_assets.pipeline.batches import (
 )
 from qlog_assets.pipeline.decided_months import COMMANDS, describe_late_rows, describe_left_out
 from qlog_assets.pipeline.landing import Batch, batch_of, land, source_of
+from qlog_assets.pipeline.steering import UnpublishedError
 from qlog_assets.pipeline.withdrawal import refuse_withdrawn
 from qlog_assets.policy import Policy, qualify_names
 from qlog_assets.privacy.bounds import double_at_least
@@ -47,16 +48,25 @@ if TYPE_CHECKING:
     from qlog_assets.mechanisms.mechanism import Mechanism
 
 
-def write_synthetic_log(warehouse: Warehouse, rows: int, seed: int, first: Month, last: Month, tell: Tell) -> Path:
+def write_synthetic_log(
+    warehouse: Warehouse, rows: int, seed: int, first: Month, last: Month, tell: Tell, world_version: int = 1
+) -> Path:
     """The synthetic log in the landing zone, and the public lists of its world beside the private zones."""
     from qlog_assets.synthetic import public_queries, site_directory, write_log
 
     warehouse.make()
-    path = warehouse.landing / "aol" / f"synthetic-{rows}-{seed}-{first}-{last}.txt"
+    version = "" if world_version == 1 else f"-world{world_version}"
+    path = warehouse.landing / "aol" / f"synthetic-{rows}-{seed}-{first}-{last}{version}.txt"
     path.parent.mkdir(exist_ok=True)
     if not path.exists():
         write_log(
-            path, rows, seed, first, last, progress=lambda done: tell(f"writing the synthetic log: {done:,} rows")
+            path,
+            rows,
+            seed,
+            first,
+            last,
+            world_version=world_version,
+            progress=lambda done: tell(f"writing the synthetic log: {done:,} rows"),
         )
     public = warehouse.home / "public"
     public.mkdir(exist_ok=True)
@@ -204,6 +214,11 @@ def release_months(
     for month in months:
         try:
             charge = ask(warehouse, chosen, ledger, released, month, again)
+        except UnpublishedError as error:
+            if error.month not in months:
+                refused[month] = str(error)
+                continue
+            charge = None  # the month that steers it comes before it in this very command
         except QlogError as error:
             refused[month] = str(error)
             continue
@@ -223,7 +238,9 @@ def release_months(
     failures: dict[str, str] = {}
     if works:
         tell("starting")
-        failures = run_all(warehouse, works, tell)
+        failures = run_all(
+            warehouse, works, tell, in_order=released.is_steered(chosen.variant(released), chosen.parameters(released))
+        )
     if failures:
         finished = [
             f"{answer['month']} is released as {answer['release_id']}"

@@ -70,6 +70,10 @@ def explain_guarantee(mechanism: str, variant: str | None, settings: Mapping[str
     asked = known_mechanism(mechanism)
     policy, chosen = section_with(asked, settings)
     variant = variant or asked.chosen_variant(chosen)
+    if asked.is_simulated:
+        asked.variant(variant)  # which says so where there is no such variant
+        policy = policy.for_variant(asked, variant)
+        chosen = policy.section(asked.name)
     known: dict[str, int] = {}
     off: tuple[str, ...] = ()
     # What the policy's lists and its word on urls decide is decided for a release; a paper has its parameters as set.

@@ -171,13 +171,22 @@ def without_echoes() -> Iterator[None]:
         yield
 
 
-def run_all(warehouse: Warehouse, works: Sequence[JobRun], tell: Tell = ignore) -> dict[str, str]:
-    """Run several partitions, side by side where there is more than one; returns what failed, by partition."""
-    if len(works) == 1:
-        try:
-            run(warehouse, works[0], tell)
-        except QlogError as error:
-            return {str(works[0].partition): str(error)}
+def run_all(
+    warehouse: Warehouse, works: Sequence[JobRun], tell: Tell = ignore, *, in_order: bool = False
+) -> dict[str, str]:
+    """Run several partitions, side by side where there is more than one; returns what failed, by partition.
+
+    `in_order`: one after the other, each only if those before it succeeded, because it looks at what they published.
+    """
+    if len(works) == 1 or in_order:
+        for number, work in enumerate(works):
+            try:
+                run(warehouse, work, tell)
+            except QlogError as error:
+                left = {str(each.partition): f"not begun: {work.partition} comes first" for each in works[number + 1 :]}
+                return {str(work.partition): str(error), **left}
+            if len(works) > 1:
+                tell(f"{work.partition} done")
         return {}
     at_once = min(len(works), os.cpu_count() or 1)
     share = max(LEAST_MEMORY_MB, warehouse.settings.memory_limit_mb // at_once)

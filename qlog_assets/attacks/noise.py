@@ -1,19 +1,31 @@
-"""A8, A9 and A10: the stability histogram at its limits, the low-order bits of float noise, and averaging re-runs."""
+"""A8 to A11: the stability histogram at its limits, float noise's low bits, averaged re-runs, steered selection."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
 
 from qlog_assets.attacks.auditor import AuditResult, Claim, Mechanism, audit_ratio, audit_structural_zero
 from qlog_assets.attacks.case import Cases, printed, rows_of, side_by_side, without_x
+from qlog_assets.attacks.steered import (
+    Target,
+    attack_known_item,
+    attack_left_out_items,
+    attack_new_items,
+    attack_shared_item,
+)
+from qlog_assets.attacks.steered_steps import attack_step
+from qlog_assets.privacy.gaussian import gaussian_budget
 from qlog_assets.privacy.histogram import Released, public_histogram, stability_histogram, stability_threshold
 from qlog_assets.privacy.limits import count_users, first_distinct
 from qlog_assets.privacy.noise import discrete_laplace
 from qlog_assets.privacy.paper_noise import continuous_laplace
 from qlog_assets.privacy.randomness import RandomSource
+from qlog_assets.privacy.steered import PublicItems, SteeredPlan, draw_steered, plan_steered
+from qlog_assets.privacy.weighted import Contributions
 
 CASES = Cases("noise")
 RUNS = 1_000_000
@@ -157,3 +169,111 @@ def reruns_as_many(source: RandomSource) -> AuditResult:
 def cached(source: RandomSource) -> AuditResult:
     """About 0.19 of 0.2: the ratio is exactly e^(1/5); the rest is sampling error."""
     return audit_ratio(cached_mean_high, ONE_USER, without_x(ONE_USER), Claim(0.2), source, RUNS)
+
+
+# A11. Steered selection. At ε = 500 an item of one user passes the first look, so that new items use up their δ.
+
+
+def steered(
+    epsilon: int,
+    delta: str,
+    weighed_items: int = 3,
+    *,
+    threshold_part: Fraction = Fraction(1),
+    new_items_only: bool = False,
+    held_only: bool = False,
+) -> Target:
+    """The primitive under a budget. `new_items_only`: the claim is the part of δ that hides new items.
+
+    `threshold_part` is what an error leaves of the threshold; with `held_only` only known items that somebody holds get
+    noise.
+    """
+    budget = gaussian_budget(Fraction(epsilon), Fraction(delta))
+
+    def plan(public: PublicItems) -> SteeredPlan:
+        made = plan_steered(
+            budget.squared, budget.new_item_delta, with_known=len(public.known) > 0, weighed_items=weighed_items
+        )
+        return replace(made, threshold=int(made.threshold * threshold_part))
+
+    def draw(
+        source: RandomSource, user_ids: np.ndarray, item_ids: np.ndarray, items: int, public: PublicItems
+    ) -> np.ndarray:
+        drawn = draw_steered(source, Contributions.among(user_ids, item_ids, items), public, plan(public)).items
+        return drawn[np.isin(drawn, item_ids)] if held_only else drawn
+
+    claimed = budget.new_item_delta if new_items_only else budget.delta
+    return Target(draw, plan(PublicItems()), Claim(epsilon, float(claimed)))
+
+
+@CASES.add("A11", "steered selection, a new item", "pass")
+def steered_new(source: RandomSource) -> AuditResult:
+    """About 4.7 % of 5 %: X's one item passes the first look and has all of X's weight; the rest is sampling error."""
+    return attack_new_items(steered(500, "0.1", new_items_only=True), source, RUNS // 10)
+
+
+@CASES.add("A11", "steered selection, an item that others leave out", "pass")
+def steered_left_out(source: RandomSource) -> AuditResult:
+    """About 4.4 % of 5 %: Y of others lifts the item over the first look, X alone gives it weight in the second."""
+    return attack_left_out_items(steered(500, "0.1", new_items_only=True), source, RUNS // 40)
+
+
+@CASES.add("A11", "steered selection, several items that others leave out", "pass")
+def steered_several_left_out(source: RandomSource) -> AuditResult:
+    """About 3.6 % of 5 %: at ε = 2 even weights of as many items as may have some are worst; 5,000 runs of 348 rows."""
+    return attack_left_out_items(steered(2, "0.1", 2, new_items_only=True), source, RUNS // 200)
+
+
+@CASES.add("A11", "steered selection, several new items", "pass")
+def steered_several_new(source: RandomSource) -> AuditResult:
+    """About 1.3 % of 5 %: at ε = 2 few of X's items pass the first look, on which the threshold does not count."""
+    return attack_new_items(steered(2, "0.1", new_items_only=True), source, RUNS // 10)
+
+
+@CASES.add("A11", "steered selection, threshold one percent too low", "fail")
+def steered_threshold_too_low(source: RandomSource) -> AuditResult:
+    """About 8 % where 5 % is claimed: one percent of the threshold is a quarter of a deviation."""
+    target = steered(500, "0.1", threshold_part=Fraction(99, 100), new_items_only=True)
+    return attack_new_items(target, source, RUNS // 10)
+
+
+@CASES.add("A11", "steered selection, a shared item", "pass")
+def steered_shared(source: RandomSource) -> AuditResult:
+    """About 1.1 of 2: one threshold shows less than the values would, and a tenth of μ² is in the counts."""
+    return attack_shared_item(steered(2, "0.001"), source, RUNS // 10)
+
+
+@CASES.add("A11", "steered selection, a known item", "pass")
+def steered_known(source: RandomSource) -> AuditResult:
+    """About 0.5 of 3: the counts have a third of μ², of which one item moves half, seen three deviations out."""
+    return attack_known_item(steered(3, "0.00001"), source, RUNS // 2)
+
+
+@CASES.add("A11", "steered selection, known items noised only where held", "fail")
+def steered_held_only(source: RandomSource) -> AuditResult:
+    """About 4.5 where 3 is claimed: without X the item is never printed."""
+    return attack_known_item(steered(3, "0.00001", held_only=True), source, RUNS // 2)
+
+
+@CASES.add("A11", "steered selection, the first look alone", "pass")
+def steered_first_look(source: RandomSource) -> AuditResult:
+    """About 0.97 of 1: the telling event of a Gaussian mechanism; the rest is sampling error."""
+    return attack_step("first look", source, RUNS)
+
+
+@CASES.add("A11", "steered selection, the second look alone", "pass")
+def steered_second_look(source: RandomSource) -> AuditResult:
+    """About 0.97 of 1: as the first look."""
+    return attack_step("second look", source, RUNS)
+
+
+@CASES.add("A11", "steered selection, the counts alone", "pass")
+def steered_counts(source: RandomSource) -> AuditResult:
+    """About 0.96 of 1: as the looks, on half as many runs."""
+    return attack_step("counts", source, RUNS // 2)
+
+
+@CASES.add("A11", "steered selection, the total alone", "pass")
+def steered_total(source: RandomSource) -> AuditResult:
+    """About 0.96 of 1: as the looks."""
+    return attack_step("total", source, RUNS)

@@ -15,16 +15,19 @@ if TYPE_CHECKING:
 NEVER = 2**53
 """A threshold no count reaches: what a suite is given where rows of a kind may not appear at all."""
 
+ERRORS_SUITE = "released/standard_errors"
+"""What must hold of a column of standard errors, whatever the table."""
+
 
 def released_frames(
     table: pyarrow.Table, layout: TableLayout, public: pyarrow.Array | pyarrow.ChunkedArray | None
 ) -> dict[str, pandas.DataFrame]:
-    """What the suite of a released table reads: the table, its texts that no public list holds, and two counts.
+    """What the suites of a released table read: the table, its texts that no public list holds, and two counts.
 
     `public` holds every text that was public before the release: the pool, and the url list where there is one. A list
     of texts is one JSON text in the table, and its texts are looked at one by one. Order and card numbers are counted
     here because no expectation can: order is between rows, and a card number is told from other long numbers by its
-    check digit.
+    check digit. A column of standard errors is a table of its own: it is in a table or not, and has its own suite.
     """
     import numpy as np
     import pandas as pd
@@ -44,8 +47,11 @@ def released_frames(
     outside_pool = {"text": np.concatenate(found)}
     if layout.count is not None:
         outside_pool[layout.count] = table.column(layout.count).to_numpy()[np.concatenate(places)]
+    frame = flatten_lists(table, layout).to_pandas()
+    error_columns = [] if layout.error is None else [layout.error]
     return {
-        "table": flatten_lists(table, layout).to_pandas(),
+        "table": frame.drop(columns=error_columns),
+        "errors": frame[error_columns],
         "outside_pool": pd.DataFrame(outside_pool),
         "counts": pd.DataFrame(
             {

@@ -39,7 +39,8 @@ def about(
 
 def register_commands() -> None:
     """The commands by topic, in the order in which the help names them."""
-    from qlog_assets.cli import accounts, logs, releases, server, studies
+    from qlog_assets.cli import accounts, crowd_client, crowd_demo, logs, releases, server, studies
+    from qlog_assets.cli.crowd import crowd_app
     from qlog_assets.cli.ledger import ledger_app
 
     logs.register(app)
@@ -47,6 +48,9 @@ def register_commands() -> None:
     app.add_typer(ledger_app, name="ledger")
     accounts.register(app)
     studies.register(app)
+    crowd_client.register(crowd_app)
+    crowd_demo.register(crowd_app)
+    app.add_typer(crowd_app, name="crowd")
     server.register(app)
     add_examples(app)
 

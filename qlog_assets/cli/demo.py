@@ -39,7 +39,7 @@ URLS = "public/urls.txt"
 PURE_NAME = "pure.toml"
 PURE_HEAD = """\
 # The demo's policy with a public list of urls, for a simulation alone; `qlog demo` wrote it. To try it by hand, in this
-# directory: QLOG_POLICY={} qlog simulate safelog --month 2006-03 --set delta=0
+# directory: QLOG_POLICY={} qlog simulate safelog --month 2006-03 --variant sound --set safelog.delta=0
 url_list = "{}"
 
 """
@@ -60,7 +60,7 @@ def run_demo(rows: int, seed: int, as_json: bool) -> None:
         ingested = ingest_files(warehouse, policy, [path], "aol", None, tell)
         answers = release_months(warehouse, policy, {}, "safelog", months_between(FIRST, LAST), None, tell)
         with listing_urls(policy_file) as pure:
-            headline = simulate_month(warehouse, pure, {"delta": "0"}, "safelog", FIRST, "sound", seed, tell)
+            headline = simulate_month(warehouse, pure, {"safelog.delta": "0"}, "safelog", FIRST, "sound", seed, tell)
     facts = {"ingested": ingested, "releases": answers, "pure": headline}
     show(facts, as_json, lambda _: demo_lines(rows, answers, headline))
 

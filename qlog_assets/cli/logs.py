@@ -32,6 +32,9 @@ def register(app: typer.Typer) -> None:
         seed: Annotated[int, typer.Option(help="The same seed gives the same bytes")] = 1,
         first: Annotated[str, typer.Option(help="First month")] = "2006-03",
         last: Annotated[str, typer.Option(help="Last month, included")] = "2006-05",
+        world: Annotated[
+            int, typer.Option(help="2: with capitals and spaces as typed, urls with paths, and one planted person")
+        ] = 1,
         as_json: Json = False,
     ) -> None:
         """Write a synthetic log with the shape of AOL's into the landing zone and ingest it."""
@@ -39,7 +42,7 @@ def register(app: typer.Typer) -> None:
 
         warehouse, policy = opened()
         with progress(as_json) as tell:
-            path = write_synthetic_log(warehouse, rows, seed, parse_month(first), parse_month(last), tell)
+            path = write_synthetic_log(warehouse, rows, seed, parse_month(first), parse_month(last), tell, world)
             facts = ingest_files(warehouse, policy, [path], "aol", None, tell)
         show(facts | {"path": str(path)}, as_json, ingest_lines)
 

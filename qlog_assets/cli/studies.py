@@ -25,12 +25,20 @@ def study_lines(facts: dict[str, Any]) -> None:
 
     if facts["warning"] is not None:
         console.print(facts["warning"])
-    columns = study(facts["study"]).columns or {}
+    answered = study(facts["study"])
+    columns = answered.columns or {}
     for title, rows in facts["tables"].items():
         names = columns.get(title) or tuple(rows[0] if rows else ())
+        shown = [row for row in rows if answered.shown_rows.get(title, show_all)(row)]
         console.print(bold(title.replace("_", " ")))
-        show_table(names, [[printed(row[name]) for name in names] for row in rows])
+        show_table(names, [[printed(row[name]) for name in names] for row in shown])
+        if len(shown) < len(rows):
+            console.print(f"{len(shown)} of {len(rows):,} rows; all of them: {title}.csv")
     console.print(f"private: {facts['path']}")
+
+
+def show_all(row: dict[str, Any]) -> bool:
+    return True
 
 
 def printed(value: Any) -> str:

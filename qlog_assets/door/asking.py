@@ -6,8 +6,8 @@ writes nothing, and tells nobody more than the ledger's own answer does.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from qlog_assets.door.choices import INTERFACES, charged_amount, offering_choices, opening_choices
@@ -23,6 +23,7 @@ from qlog_assets.door.preconditions import (
 from qlog_assets.door.release_limits import refuse_beyond_limits, refuse_changed_policy
 from qlog_assets.errors import QlogError, RefusedError
 from qlog_assets.ledger import Book, BudgetError, Charge, Ledger
+from qlog_assets.ledger.records import Request
 from qlog_assets.ledger.rules import as_reason, in_words, refuse_other_terms, request_of
 from qlog_assets.mechanisms.mechanism import Mechanism
 from qlog_assets.months import Month
@@ -35,6 +36,7 @@ from qlog_assets.pipeline.public_material import (
     refuse_unfit_files,
 )
 from qlog_assets.pipeline.raw_log import describe_raw_log, parts_of_month
+from qlog_assets.pipeline.steering import Steering, find_steering
 from qlog_assets.pipeline.user_key import one_user_of, refuse_other_users
 from qlog_assets.policy import Policy
 from qlog_assets.privacy.guarantee import Guarantee, PrivacyLoss
@@ -82,15 +84,8 @@ def ask(
         refuse_over_whole_budget(policy, mechanism, month, loss)
         return None
     inputs, certain = asked.inputs(history, book)
-    request = request_of(
-        policy.dataset,
-        month,
-        mechanism.name,
-        policy.variant(mechanism),
-        asked_version(ledger, policy.dataset, mechanism, month, again),
-        policy.parameters(mechanism).as_released(),
-        inputs,
-    )
+    variant = policy.variant(mechanism)
+    request, _ = steered_request(warehouse, ledger, policy, mechanism, variant, month, inputs, again)
     with offering_choices(ledger, policy, mechanism, month):
         charge = ledger.answer(request, loss.epsilon, loss.delta, loss.rho, again)
     if charge is None or not certain:
@@ -106,6 +101,27 @@ def asked_version(ledger: Ledger, dataset: str, mechanism: Mechanism, month: Mon
         live = [charge for charge in live if charge.reason == as_reason(again)]
     drawn = live[-1].mechanism_version if live and live[-1].state != "reserved" else None
     return mechanism.version_asked(drawn)
+
+
+def steered_request(
+    warehouse: Warehouse,
+    ledger: Ledger,
+    policy: Policy,
+    mechanism: Mechanism,
+    variant: str,
+    month: Month,
+    inputs: Mapping[str, str],
+    again: str | None,
+) -> tuple[Request, Steering | None]:
+    """A request for a month made from these inputs, and the release of an earlier month that steers it, if one does."""
+    chosen = policy.parameters(mechanism)
+    version = asked_version(ledger, policy.dataset, mechanism, month, again)
+    parameters = mechanism.charged_parameters(variant, chosen)
+    request = request_of(policy.dataset, month, mechanism.name, variant, version, parameters, inputs)
+    if not mechanism.is_steered(variant, chosen):
+        return request, None
+    steering = find_steering(warehouse, ledger, request, None if again is None else as_reason(again))
+    return request if steering is None else replace(request, inputs={**request.inputs, **steering.pin}), steering
 
 
 def refuse_over_whole_budget(policy: Policy, mechanism: Mechanism, month: Month, loss: PrivacyLoss) -> None:
@@ -142,7 +158,7 @@ class Question:
 
     @property
     def reads_log(self) -> bool:
-        return any(CLEANED_LOG.name in stage.reads for stage in self.mechanism.stages)
+        return self.mechanism.reads_log
 
     @property
     def named_lists(self) -> list[str]:
@@ -189,7 +205,7 @@ class Question:
             return {}, False
         holding = batches_holding(self.warehouse, self.month) if self.reads_log else []
         if self.reads_log and not holding:
-            return dict(newest.request.inputs), True
+            return dict(newest.request.unpinned.inputs), True
         if holding and not in_use(holding, book.withdrawals()):
             return {FILES: CHANGED}, True
         digests = {name: digest_of({PUBLIC_LISTS[name]: found.content_digest}) for name, found in self.lists.items()}

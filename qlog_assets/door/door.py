@@ -19,14 +19,16 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from qlog_assets.door.asking import asked_version
+from qlog_assets.door.asking import steered_request
 from qlog_assets.door.choices import offering_choices, warn_of_skip
 from qlog_assets.door.drawing import describe_draw, draw_tables, list_rows
 from qlog_assets.door.draws import Draw, discard_draw, load_draw, store_draw
 from qlog_assets.door.inputs import (
     DoorError,
     collect_inputs,
+    read_digests,
     refuse_broken_limits,
+    refuse_lost_steering,
     refuse_other_domain,
     refuse_other_unit,
 )
@@ -47,10 +49,12 @@ from qlog_assets.door.public_files import move_into_place, point_latest, take_aw
 from qlog_assets.door.publication import Publication, stage
 from qlog_assets.door.release_limits import refuse_beyond_limits, refuse_changed_policy
 from qlog_assets.ledger import Book, Charge, DrawConflictError, Ledger
+from qlog_assets.ledger.records import Request
 from qlog_assets.ledger.rules import withdrawn
 from qlog_assets.mechanisms.mechanism import Mechanism
 from qlog_assets.mechanisms.register import releasable_mechanism
 from qlog_assets.months import Month
+from qlog_assets.pipeline.steering import Steering
 from qlog_assets.policy import Policy
 from qlog_assets.privacy.guarantee import ADD_REMOVE, USER, WORDS, Guarantee
 from qlog_assets.privacy.randomness import RandomSource, SecureRandom
@@ -163,10 +167,14 @@ class Door:
                 public = {name: inputs[name] for name in mechanism.public_inputs if name in inputs}
                 mechanism.refuse_unusable(variant, chosen, {name: list_rows(public[name]) for name in public})
             on_point("guarantee_computed")
-            charge, charged = self._reserve(mechanism, month, variant, chosen.as_released(), inputs, guarantee, again)
+            digests = read_digests(mechanism, inputs)
+            request, steering = steered_request(
+                self.warehouse, self.ledger, self.policy, mechanism, variant, month, digests, again
+            )
+            charge, charged = self._reserve(mechanism, request, guarantee, again)
             on_point("charge_reserved")
             if charge.state == "reserved":
-                self._draw_and_store(engine, mechanism, charge, chosen, inputs, source)
+                self._draw_and_store(engine, mechanism, charge, chosen, inputs, steering, source)
                 charge = self._record_draw(charge)
                 on_point("draw_recorded")
             if charge.state == "drawn":
@@ -174,30 +182,21 @@ class Door:
         return Receipt(charge, charged, guarantee)
 
     def _reserve(
-        self,
-        mechanism: Mechanism,
-        month: Month,
-        variant: str,
-        parameters: Mapping[str, Any],
-        inputs: Mapping[str, Partition],
-        guarantee: Guarantee,
-        again: str | None,
+        self, mechanism: Mechanism, request: Request, guarantee: Guarantee, again: str | None
     ) -> tuple[Charge, bool]:
         self.open_account(guarantee.unit, guarantee.relation)
         pin_dataset(self.warehouse, self.policy.dataset)
         assert guarantee.proven is not None
-        # What the mechanism reads is decided by the limited stage and public lists alone: counts follow from them.
-        digested = [mechanism.limited_stage.name, *(name for name in mechanism.public_inputs if name in inputs)]
         skips = self.ledger.skips(self.policy.dataset)
-        with offering_choices(self.ledger, self.policy, mechanism, month):
+        with offering_choices(self.ledger, self.policy, mechanism, Month(request.month)):
             charge, charged = self.ledger.reserve(
-                dataset=self.policy.dataset,
-                month=month,
-                mechanism=mechanism.name,
-                variant=variant,
-                mechanism_version=asked_version(self.ledger, self.policy.dataset, mechanism, month, again),
-                parameters=parameters,
-                inputs={name: inputs[name].provenance.content_digest for name in digested},
+                dataset=request.dataset,
+                month=request.month,
+                mechanism=request.mechanism,
+                variant=request.variant,
+                mechanism_version=request.mechanism_version,
+                parameters=request.parameters,
+                inputs=request.inputs,
                 epsilon=guarantee.proven.epsilon,
                 delta=guarantee.proven.delta,
                 rho=guarantee.proven.rho,
@@ -245,14 +244,16 @@ class Door:
         charge: Charge,
         chosen: Any,
         inputs: Mapping[str, Partition],
+        steering: Steering | None,
         source: RandomSource,
     ) -> None:
         """Draw all tables and store them, unless a process before or beside this one did."""
         if self._stored(charge):
             return
-        tables, failure = draw_tables(engine, mechanism, charge, chosen, inputs, source)
+        refuse_lost_steering(charge, steering)
+        tables, failure = draw_tables(engine, mechanism, charge, chosen, inputs, steering, source)
         on_point("tables_drawn")
-        drawn = describe_draw(self.warehouse, mechanism, charge, inputs, self.policy, self.ledger, failure)
+        drawn = describe_draw(self.warehouse, mechanism, charge, inputs, steering, self.policy, self.ledger, failure)
         try:
             store_draw(self.warehouse, drawn, tables)
         except OSError as error:

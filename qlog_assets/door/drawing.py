@@ -13,6 +13,7 @@ from qlog_assets.ledger import Charge, Ledger
 from qlog_assets.mechanisms.mechanism import Drawn, Mechanism
 from qlog_assets.pipeline.public_material import public_facts
 from qlog_assets.pipeline.released_domain import domain_facts
+from qlog_assets.pipeline.steering import Steering
 from qlog_assets.policy import Policy
 from qlog_assets.privacy.guarantee import WORDS
 from qlog_assets.privacy.randomness import RandomSource
@@ -29,6 +30,7 @@ def draw_tables(
     charge: Charge,
     chosen: Any,
     inputs: Mapping[str, Partition],
+    steering: Steering | None,
     source: RandomSource,
 ) -> tuple[Drawn, str | None]:
     """Every table of a release, or no table and where the mechanism failed.
@@ -39,7 +41,7 @@ def draw_tables(
     """
     try:
         with quoting_no_value("a statement of the draw failed", "it is a fault of qlog's"):
-            return mechanism.draw(engine, inputs, charge.variant, chosen, source), None
+            return mechanism.draw(engine, inputs, charge.variant, chosen, source, steering), None
     except MACHINE_ERRORS:
         raise
     except Exception as error:
@@ -53,6 +55,7 @@ def describe_draw(
     mechanism: Mechanism,
     charge: Charge,
     inputs: Mapping[str, Partition],
+    steering: Steering | None,
     policy: Policy,
     ledger: Ledger,
     failure: str | None,
@@ -74,6 +77,7 @@ def describe_draw(
         public_material=(
             *(public_facts(inputs[name]) for name in mechanism.public_inputs if name in inputs),
             *domain_facts(warehouse, inputs[mechanism.limited_stage.name]),
+            *(() if steering is None else (steering.facts(),)),
         ),
         words=WORDS,
         budget=ledger.dataset(charge.dataset).public_terms(),

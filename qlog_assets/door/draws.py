@@ -17,6 +17,7 @@ import pyarrow.parquet as pq
 from qlog_assets.errors import QlogError
 from qlog_assets.mechanisms.mechanism import Drawn, DrawnTable
 from qlog_assets.privacy.guarantee import FIRST_WORDS
+from qlog_assets.report.table_noise import TableNoise
 from qlog_assets.storage.digests import canonical_json, digest_of, file_checksum
 from qlog_assets.storage.private_files import remove_whole, seal
 from qlog_assets.storage.scratch import sync, sync_directory, temporary_directory
@@ -68,11 +69,18 @@ class Draw:
     release: DrawnRelease
     thresholds: dict[str, dict[str, int | None]]
     digest: str
+    noise: dict[str, TableNoise]
+    """What its publication says of the noise on each table. Functions of parameters and noisy numbers: nothing that
+    only the log knows. Empty in draws of versions that did not say."""
 
     def read(self) -> Drawn:
         """The drawn tables."""
         tables = {
-            name: DrawnTable(pq.read_table(self.path / f"{name}.parquet"), **thresholds)  # type: ignore[arg-type]
+            name: DrawnTable(
+                pq.read_table(self.path / f"{name}.parquet"),
+                noise=self.noise.get(name),
+                **thresholds,  # type: ignore[arg-type]
+            )
             for name, thresholds in self.thresholds.items()
         }
         return Drawn(tables, pq.read_table(self.path / f"{PUBLIC_TEXTS}.parquet")["text"].combine_chunks())
@@ -89,11 +97,12 @@ def store_draw(warehouse: Warehouse, release: DrawnRelease, drawn: Drawn) -> Non
         }
         for name, table in drawn.tables.items()
     }
+    noise = {name: table.noise.as_json() for name, table in drawn.tables.items() if table.noise is not None}
     with temporary_directory(warehouse.draws) as scratch:
         for name, table in drawn.tables.items():
             pq.write_table(table.rows, scratch / f"{name}.parquet")
         pq.write_table(pa.table({"text": drawn.public_texts}), scratch / f"{PUBLIC_TEXTS}.parquet")
-        facts = {"release": asdict(release), "thresholds": thresholds}
+        facts = {"release": asdict(release), "thresholds": thresholds, "noise": noise}
         (scratch / "draw.json").write_text(canonical_json(facts), encoding="utf-8")
         seal(scratch)
         # On disk before it has its name, and its name on disk before the ledger hears of it: a recorded draw is there.
@@ -113,12 +122,13 @@ def load_draw(warehouse: Warehouse, fingerprint: str) -> Draw:
         facts = json.loads((path / "draw.json").read_text(encoding="utf-8"))
         release = DrawnRelease(**{**facts["release"], "public_material": tuple(facts["release"]["public_material"])})
         thresholds = {str(name): dict(value) for name, value in facts["thresholds"].items()}
+        noise = {str(name): TableNoise.from_json(value) for name, value in facts.get("noise", {}).items()}
         digest = digest_of({entry.name: file_checksum(entry) for entry in sorted(path.iterdir())})
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         raise DrawError(
             "the stored draw cannot be read: it was changed on disk; restore private/draws from a backup"
         ) from None
-    return Draw(path, release, thresholds, digest)
+    return Draw(path, release, thresholds, digest, noise)
 
 
 def discard_draw(warehouse: Warehouse, fingerprint: str) -> None:

@@ -49,11 +49,15 @@ def find_due_month(
         return Due(
             None, f"every month from {earliest} to {newest} has a {mechanism.name} release or had one{or_skipped}"
         )
-    withdrawals = {} if ledger is None else Book(ledger, policy.dataset).withdrawals()
-    ingested = {name for batch in in_use(readable_batches(warehouse), withdrawals) for name in months_of(batch)}
-    open_months = [month for month in undecided if month in ingested]
+    if mechanism.reads_log:
+        withdrawals = {} if ledger is None else Book(ledger, policy.dataset).withdrawals()
+        ingested = {name for batch in in_use(readable_batches(warehouse), withdrawals) for name in months_of(batch)}
+        open_months = [month for month in undecided if month in ingested]
+    else:
+        open_months = [month for month in undecided if mechanism.was_collected(warehouse, month)]
     if not open_months:
-        return Due(None, f"no rows of {undecided[0]} were ingested yet")
+        missing = "no rows of {} were ingested yet" if mechanism.reads_log else "nothing of {} was collected yet"
+        return Due(None, missing.format(undecided[0]))
     loss = release_cost(policy, mechanism)
     for month in open_months:
         if first_fitting(ledger, policy, loss, month) == month:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 
-from qlog_assets.mechanisms.expectations import Expectation, noise_words, threshold_words
+from qlog_assets.mechanisms.expectations import KNOWN_FAKES, Expectation, noise_words, threshold_words
 from qlog_assets.mechanisms.mechanism import Mechanism
 from qlog_assets.policy import Policy
 from qlog_assets.privacy.bounds import at_most
@@ -17,12 +17,14 @@ from qlog_assets.sources.pool_files import DEFAULT_ROWS
 
 def public_expectations(mechanism: Mechanism, policy: Policy) -> str:
     """One line: what a release under this policy costs, and what is known in public about its result."""
-    variant = policy.variant(mechanism)
-    loss = mechanism.guarantee(variant, policy.parameters(mechanism)).proven
+    variant, parameters = policy.variant(mechanism), policy.parameters(mechanism)
+    loss = mechanism.guarantee(variant, parameters).proven
     expected = expected_rows(mechanism, policy)
     parts = [f"{mechanism.name} {variant} costs {cost_words(loss)}"]
     if expected:
         parts += [f"users that a row needs, after noise: {threshold_words(expected)}", noise_words(expected)]
+    if mechanism.is_steered(variant, parameters):
+        parts.append(f"in a later month {KNOWN_FAKES} of the rows of the month before that nobody holds any more, too")
     return "; ".join([*parts, *policy.switched_off(mechanism)])
 
 

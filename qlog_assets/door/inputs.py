@@ -10,13 +10,14 @@ from typing import Any
 
 from qlog_assets.checks.suites import CheckResult
 from qlog_assets.errors import QlogError, RefusedError
-from qlog_assets.ledger import Book
+from qlog_assets.ledger import Book, Charge
 from qlog_assets.mechanisms.inputs import is_of_this_version, public_inputs
 from qlog_assets.mechanisms.mechanism import Mechanism
 from qlog_assets.months import Month
 from qlog_assets.pipeline.batches import EARLIER_NAME, LANDING_BATCH
 from qlog_assets.pipeline.entered import refuse_unentered
 from qlog_assets.pipeline.released_domain import domains_of
+from qlog_assets.pipeline.steering import Steering
 from qlog_assets.pipeline.user_key import one_user_of, refuse_other_users
 from qlog_assets.pipeline.withdrawal import withdrawn_sources
 from qlog_assets.storage.engine import Engine
@@ -52,6 +53,12 @@ def collect_inputs(
     return inputs
 
 
+def read_digests(mechanism: Mechanism, inputs: Mapping[str, Partition]) -> dict[str, str]:
+    """The digests of what a mechanism reads. The limited stage and public lists decide it: counts follow from them."""
+    digested = [mechanism.limited_stage.name, *(name for name in mechanism.public_inputs if name in inputs)]
+    return {name: inputs[name].provenance.content_digest for name in digested}
+
+
 def refuse_other_unit(warehouse: Warehouse, month: Month, stated: str) -> None:
     """Raise if a batch of the month's log has other users than the policy says, whom the manifest is about to name.
 
@@ -76,6 +83,15 @@ def refuse_other_domain(warehouse: Warehouse, dataset: str, partition: Partition
             trouble = f"{partition.provenance.asset} has other queries"
         if trouble is not None:
             raise DoorError(f"the door refuses to draw over {domain.charge.release_id}: {trouble}")
+
+
+def refuse_lost_steering(charge: Charge, steering: Steering | None) -> None:
+    """Raise if a reserved draw cannot be made any more because the release that steers it was taken away since."""
+    if steering is not None and steering.trouble is not None:
+        raise DoorError(
+            f"the door cannot draw {charge.release_id}: it is steered by {steering.charge.release_id}, and "
+            f"{steering.trouble}: nothing was drawn, and qlog ledger abandon {charge.release_id} gives its charge back"
+        )
 
 
 def refuse_stale(warehouse: Warehouse, partition: Partition, month: str) -> None:

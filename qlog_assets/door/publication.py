@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from qlog_assets.checks.personal_data import suppression_mask
-from qlog_assets.checks.released import NEVER, released_frames
+from qlog_assets.checks.released import ERRORS_SUITE, NEVER, released_frames
 from qlog_assets.checks.suites import run_suite
 from qlog_assets.door.draws import Draw
 from qlog_assets.errors import QlogError
@@ -64,7 +64,7 @@ def stage(
     drawn = draw.read()
     public, suppressed = suppress_personal_data(drawn, mechanism)
     reached("personal_data_suppressed")
-    layouts = [layout for layout in mechanism.tables if layout.name in public]
+    layouts = [layout.fitting(public[layout.name]) for layout in mechanism.tables if layout.name in public]
     for layout in layouts:
         check_output(mechanism, layout, public[layout.name], drawn)
     reached("outputs_checked")
@@ -87,6 +87,7 @@ def stage(
                 drawn.tables[layout.name].threshold,
                 drawn.tables[layout.name].threshold_outside_pool,
                 suppressed[layout.name],
+                drawn.tables[layout.name].noise,
             )
             for layout in layouts
         ],
@@ -119,10 +120,11 @@ def differences_from_draw(directory: Path, draw: Draw, mechanism: Mechanism) -> 
     """
     drawn, tables = draw.read(), load_manifest(directory / MANIFEST_NAME)["tables"]
     sentences = []
-    for layout in mechanism.tables:
-        if (layout.name in tables) != (layout.name in drawn.tables):
-            sentences.append(f"{layout.name} was drawn or is public, and not both")
-        elif layout.name in tables:
+    for table in mechanism.tables:
+        if (table.name in tables) != (table.name in drawn.tables):
+            sentences.append(f"{table.name} was drawn or is public, and not both")
+        elif table.name in tables:
+            layout = table.fitting(drawn.tables[table.name].rows)
             rows = drawn.tables[layout.name].rows.cast(layout.schema)
             try:
                 public = pq.read_table(directory / f"{layout.name}.parquet").cast(layout.schema)
@@ -135,6 +137,9 @@ def differences_from_draw(directory: Path, draw: Draw, mechanism: Mechanism) -> 
                 sentences.append(f"{layout.name}.parquet does not say what was drawn")
             if not text.equals(public):
                 sentences.append(f"{layout.name}.csv does not say what {layout.name}.parquet says")
+            known = drawn.tables[layout.name].noise
+            if tables[layout.name].get("noise") != (known and known.as_json()):
+                sentences.append(f"{layout.name}: its manifest does not say what the draw does of its noise")
     return sentences
 
 
@@ -172,10 +177,9 @@ def check_output(mechanism: Mechanism, layout: TableLayout, rows: pa.Table, draw
     if table.threshold is not None:
         outside = NEVER if table.only_public else table.threshold_outside_pool or table.threshold
         thresholds = {"threshold": table.threshold, "threshold_outside_pool": outside}
-    result = run_suite(
-        f"{mechanism.name}/released_{layout.name}",
-        released_frames(rows, layout, drawn.public_texts),
-        parameters=thresholds,
-    )
-    if not result.passed:
-        raise PublicationError(f"the door refuses to publish: {result.reason}")
+    frames = released_frames(rows, layout, drawn.public_texts)
+    suites = [f"{mechanism.name}/released_{layout.name}", *([] if layout.error is None else [ERRORS_SUITE])]
+    for suite in suites:
+        result = run_suite(suite, frames, parameters=thresholds)
+        if not result.passed:
+            raise PublicationError(f"the door refuses to publish: {result.reason}")

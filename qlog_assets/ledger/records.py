@@ -27,6 +27,10 @@ NEXT_STATES: dict[ChargeState, tuple[ChargeState, ...]] = {
 }
 
 
+STEERING = "steering"
+"""How a request's inputs mark the release that steers it: `steering:<id>`, with the digest of its manifest."""
+
+
 @dataclass(frozen=True)
 class Request:
     """Everything that decides what a release is, short of the draw number."""
@@ -44,6 +48,24 @@ class Request:
     def key(self) -> tuple[str, str, str]:
         """What there is one live release of."""
         return self.dataset, self.month, self.mechanism
+
+    @property
+    def pins(self) -> dict[str, str]:
+        """The releases that steer it, by id, with the digests of their manifests: one at most, unless it was forged."""
+        return {
+            name.partition(":")[2]: digest for name, digest in self.inputs.items() if name.startswith(f"{STEERING}:")
+        }
+
+    @property
+    def steered_by(self) -> str | None:
+        """The id of the release that steers it; None: none does."""
+        return next(iter(self.pins), None)
+
+    @property
+    def unpinned(self) -> Request:
+        """The same without what steers it: what somebody asks for who has not looked that up."""
+        kept = {name: digest for name, digest in self.inputs.items() if not name.startswith(f"{STEERING}:")}
+        return replace(self, inputs=kept)
 
     def fingerprint(self, draw_number: int) -> str:
         """The name of one draw. Months and data sets are part of it: two empty months have equal inputs."""

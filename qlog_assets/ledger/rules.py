@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -86,8 +86,26 @@ def answer(state: State, request: Request, asked: Amount, span: Span, reason: st
     """What a request gets: the charge it already has, or None where a new one may be made; an error otherwise."""
     known = known_charge(state.history(request), request, reason)
     if known is None:
+        refuse_taken_back(state, request)
         refuse_over_budget(state, request.dataset, asked, span)
     return known
+
+
+def refuse_taken_back(state: State, request: Request) -> None:
+    """Refuse a new draw that another release steers than the latest live one: what was looked up before the charge may
+    have been withdrawn, or a later month published, in between."""
+    if request.steered_by is None:
+        return
+    own = [charge for charge in state.charges.values() if charge.request.key[::2] == request.key[::2]]
+    latest = latest_before(own, request.month)
+    if latest is None or latest.release_id != request.steered_by or latest.state != "published":
+        raise LedgerError(f"{request.steered_by} can no longer steer {request.month}: ask again")
+
+
+def latest_before(charges: Iterable[Charge], month: str) -> Charge | None:
+    """The newest live charge of the latest month before this one that has a live charge."""
+    live = [charge for charge in charges if charge.live and charge.month < month]
+    return max(live, key=lambda charge: (charge.month, charge.draw_number), default=None)
 
 
 def refuse_over_budget(state: State, dataset: str, asked: Amount, span: Span) -> None:
@@ -176,9 +194,10 @@ def months_around(known: Dataset, span: Span) -> Span:
 def first_fitting(state: State, dataset: str, asked: Amount, month: Month) -> Month | None:
     """The first month from this one on whose release at this cost stays within the budget; None if none ever does."""
     known, last = state.datasets[dataset], state.last_month(dataset)
-    # A whole window past everything charged, and past rules that end, nothing else changes any more.
+    # A whole window past everything charged, and past rules that end, nothing else changes any more: the longest one,
+    # because windows of a rule that has ended reach past its end.
     ends = [last.number if last else month.number, *(rule.before.number for rule in known.rules if rule.before)]
-    until = min(max(month.number, *ends) + (known.window_months or 1), LAST_MONTH.number)
+    until = min(max(month.number, *ends) + max(rule.window or 1 for rule in known.rules), LAST_MONTH.number)
     for number in range(month.number, until + 1):
         candidate = Month.numbered(number)
         if known.budget.holds(state.most(dataset, Span(candidate, candidate)) + asked):

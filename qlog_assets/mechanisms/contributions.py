@@ -19,9 +19,14 @@ def count_items(engine: Engine, items: Partition, table: str) -> None:
     engine.statement_table("contributions/counted_items")
 
 
+def view_items(engine: Engine, table: str) -> None:
+    """Name a table that the engine has `contributions`."""
+    engine.connection.execute(f"CREATE OR REPLACE TEMP VIEW contributions AS SELECT * FROM {table}")
+
+
 def count_items_of(engine: Engine, table: str) -> None:
     """The same of a table that the engine has."""
-    engine.connection.execute(f"CREATE OR REPLACE TEMP VIEW contributions AS SELECT * FROM {table}")
+    view_items(engine, table)
     engine.statement_table("contributions/counted_items")
 
 
@@ -36,7 +41,7 @@ def item_holders(engine: Engine) -> tuple[np.ndarray, np.ndarray]:
     return rows["user_id"], rows["item_id"]
 
 
-def name_items(engine: Engine, items: np.ndarray, users: np.ndarray) -> pa.Table:
-    """The texts of some items of `counted_items` beside new counts."""
-    with engine.table("drawn_items", pa.table({"item_id": items, "users": users})):
+def name_items(engine: Engine, items: np.ndarray, users: np.ndarray, **drawn: np.ndarray) -> pa.Table:
+    """The texts of some items of `counted_items` beside new counts, and whatever else was drawn of each."""
+    with engine.table("drawn_items", pa.table({"item_id": items, "users": users, **drawn})):
         return engine.arrow("contributions/named_items")

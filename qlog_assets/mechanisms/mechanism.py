@@ -7,7 +7,7 @@ register. Nothing here charges, stores or publishes.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any
 
@@ -16,14 +16,18 @@ import pyarrow as pa
 from qlog_assets.attacks.case import Case
 from qlog_assets.errors import ParameterError
 from qlog_assets.mechanisms.expectations import Expectation, expect_thresholds
+from qlog_assets.months import Month
 from qlog_assets.pipeline.public_material import PUBLIC_LISTS, PublicLists
 from qlog_assets.pipeline.stage import Inputs, Stage
+from qlog_assets.pipeline.steering import Steering
 from qlog_assets.privacy.guarantee import FIRST_WORDS, WORDS, Guarantee
 from qlog_assets.privacy.parameters import Parameters
 from qlog_assets.privacy.randomness import RandomSource
 from qlog_assets.report.account import Account, general_account
+from qlog_assets.report.table_noise import TableNoise
 from qlog_assets.report.tables import TableLayout
 from qlog_assets.storage.engine import Engine
+from qlog_assets.storage.warehouse import Warehouse
 
 
 @dataclass(frozen=True)
@@ -37,6 +41,9 @@ class DrawnTable:
     """The least noisy count of a row whose text is not public, where that is another one."""
     only_public: bool = False
     """Whether every text must have been public before: then no count is high enough for another one."""
+    noise: TableNoise | None = None
+    """What is publicly known of the noise on the counts, to be published with them: functions of parameters and noisy
+    numbers, never of the log. None where rows have no counts, and in draws of versions that did not say."""
 
 
 @dataclass(frozen=True)
@@ -48,17 +55,27 @@ class Drawn:
     """The released texts that were public before anything was drawn: pool queries, listed urls."""
 
 
-Draw = Callable[[Engine, Inputs, str, Any, RandomSource], Drawn]
-"""From inputs, variant, parameters and random bits to every table of a release."""
+Draw = Callable[..., Drawn]
+"""From engine, inputs, variant, parameters and random bits to every table of a release. Where an earlier release may
+steer it, the draw takes that as `steering`."""
 
 
-def refusal(attempt: Callable[[], None]) -> str | None:
+def refusal(attempt: Callable[[], object]) -> str | None:
     """The words of the ParameterError that an attempt raises; None where it raises none."""
     try:
         attempt()
     except ParameterError as error:
         return str(error)
     return None
+
+
+@dataclass(frozen=True)
+class Study:
+    """How studies draw a variant whose releases are drawn from what no study has, such as people's own reports."""
+
+    draw: Draw
+    reads: tuple[str, ...]
+    """Of the log and of public lists."""
 
 
 @dataclass(frozen=True)
@@ -70,6 +87,13 @@ class Variant:
     """None: known by its formula alone."""
     reads: tuple[str, ...] | None = None
     """What the draw reads, where that is not the mechanism's own stages: a paper may cap nobody."""
+    study: Study | None = None
+    """How studies draw it, where that is another way than a release's. None: as `draw` and `reads` say."""
+    leaves_out: frozenset[str] = frozenset()
+    """The parameters of other variants, which came after this one or which this one never reads: no part of a request
+    for it, so that neither their values nor their being there make another request of the same release."""
+    steered: Callable[[Any], bool] | None = None
+    """Whether, with these parameters, the release of an earlier month steers the draw. None: it never does."""
     ignores: Callable[[Any], Collection[str]] = lambda parameters: ()
     """The parameters that, at these values, neither the guarantee nor the draw reads: a manifest does not print them.
     What is charged stays whole, so that a request which was made before such a rule is still the same request."""
@@ -81,6 +105,11 @@ class Variant:
     known. None: what the guarantee's thresholds tell."""
     earlier_words: Callable[[Guarantee, Any, int], Guarantee] | None = None
     """From today's guarantee to what a version of the public words before today's said. None: nothing has changed."""
+
+    @property
+    def in_study(self) -> Variant:
+        """The variant as studies draw it."""
+        return self if self.study is None else replace(self, draw=self.study.draw, reads=self.study.reads)
 
 
 @dataclass(frozen=True)
@@ -112,6 +141,8 @@ class Mechanism:
     resolve: Callable[[Any, PublicLists], Any] = lambda section, lists: section
     """From the policy's section and public lists to the parameters of a release. Parts that cannot hold a row, by what
     the policy says, are off in them: nothing is paid for such a part."""
+    as_variant: Callable[[Any, str], Any] = lambda section, variant: section
+    """The policy's section for somebody who tries a variant that it does not choose, where defaults hang on that."""
     switched_off: Callable[[Any, PublicLists], Sequence[str]] = lambda section, lists: ()
     """The parts that `resolve` switches off, each with the reason, as sentences."""
     at_cost: Callable[[Any, Fraction, Fraction], Any] = lambda section, epsilon, delta: section.with_changes(
@@ -168,6 +199,15 @@ class Mechanism:
         return next(stage for stage in self.stages if stage.limits_users)
 
     @property
+    def reads_log(self) -> bool:
+        """Whether its releases are made from the month's log, and not from something that was collected elsewhere."""
+        return any("cleaned_log" in stage.reads for stage in self.stages)
+
+    def was_collected(self, warehouse: Warehouse, month: Month) -> bool:
+        """Whether there is anything of a month where it reads no log."""
+        return any(stage.origin is not None and bool(stage.origin(warehouse, month)) for stage in self.stages)
+
+    @property
     def inputs(self) -> tuple[str, ...]:
         """The stages that the draw reads."""
         return tuple(stage.name for stage in self.stages)
@@ -199,6 +239,21 @@ class Mechanism:
     def chosen_parameters(self, section: Parameters, lists: PublicLists) -> Parameters:
         """The parameters of a release, from the policy's section and what its public lists decide."""
         return self.plain_parameters(self.resolve(section, lists))
+
+    def charged_parameters(self, variant: str, parameters: Parameters) -> dict[str, Any]:
+        """What a request for a variant says of the parameters: what decides the release."""
+        left_out = self.variant(variant).leaves_out
+        return {name: value for name, value in parameters.as_released().items() if name not in left_out}
+
+    @property
+    def may_be_steered(self) -> bool:
+        """Whether a month's release may be steered by that of the month before."""
+        return any(each.steered is not None for each in self.variants.values())
+
+    def is_steered(self, variant: str, parameters: Parameters) -> bool:
+        """Whether a draw of a variant with these parameters looks at the release of an earlier month."""
+        steered = self.variant(variant).steered
+        return steered is not None and steered(parameters)
 
     def plain_parameters(self, section: Parameters) -> Parameters:
         """The parameters in a section of the policy, as they stand there."""
@@ -244,9 +299,26 @@ class Mechanism:
         unread = () if words == FIRST_WORDS else self.variant(variant).ignores(self.parameters(**charged))
         return {name: value for name, value in charged.items() if name not in unread}
 
-    def draw(self, engine: Engine, inputs: Inputs, variant: str, parameters: Parameters, source: RandomSource) -> Drawn:
-        """Every table of one release, drawn by a variant."""
-        drawer = self.variant(variant).draw
-        if drawer is None:
+    def draw(
+        self,
+        engine: Engine,
+        inputs: Inputs,
+        variant: str,
+        parameters: Parameters,
+        source: RandomSource,
+        steering: Steering | None = None,
+        *,
+        in_study: bool = False,
+    ) -> Drawn:
+        """Every table of one release, drawn by a variant; `steering` is the earlier release that steers it.
+
+        `in_study`: from what studies read, where that is something else.
+        """
+        chosen = self.variant(variant).in_study if in_study else self.variant(variant)
+        if chosen.draw is None:
             raise ParameterError(f"{self.name} {variant} is known by its formula alone: nothing draws it")
-        return drawer(engine, inputs, variant, parameters, source)
+        if self.is_steered(variant, parameters):
+            return chosen.draw(engine, inputs, variant, parameters, source, steering=steering)
+        if steering is not None:
+            raise ParameterError(f"{self.name} {variant} is not steered by an earlier release")
+        return chosen.draw(engine, inputs, variant, parameters, source)

@@ -17,7 +17,14 @@ from qlog_assets.door.door import Door
 from qlog_assets.ledger import Book
 from qlog_assets.mechanisms.mechanism import Mechanism
 from qlog_assets.orchestration.asking import asked_again, is_refused, saying_refused
-from qlog_assets.orchestration.metadata import OWNERS, off_metadata, receipt_metadata, seconds_since, warning_metadata
+from qlog_assets.orchestration.metadata import (
+    OWNERS,
+    noise_metadata,
+    off_metadata,
+    receipt_metadata,
+    seconds_since,
+    warning_metadata,
+)
 from qlog_assets.orchestration.resources import PolicyResource, WarehouseResource, month_of
 from qlog_assets.orchestration.stage_assets import Definition, stage_assets
 from qlog_assets.pipeline.public_material import PUBLIC_LISTS
@@ -58,6 +65,18 @@ def mechanism_assets(months: dg.PartitionsDefinition, mechanism: Mechanism) -> l
     return definitions
 
 
+def month_before(mechanism: Mechanism) -> list[dg.AssetDep]:
+    """The draw of the month before, where its release may steer this one: backfills then go month by month.
+
+    Dagster lets an asset depend on its own earlier partitions, and on no other asset that depends on it: so it is the
+    draw, and the door waits for nothing but says so where that draw is not published yet.
+    """
+    if not mechanism.may_be_steered:
+        return []
+    before = dg.TimeWindowPartitionMapping(start_offset=-1, end_offset=-1)
+    return [dg.AssetDep(mechanism.draw_asset, partition_mapping=before)]
+
+
 def draw_asset(months: dg.PartitionsDefinition, mechanism: Mechanism) -> dg.AssetsDefinition:
     """The asset that asks the door to draw. It has no code version: another one would invite another draw."""
 
@@ -65,7 +84,7 @@ def draw_asset(months: dg.PartitionsDefinition, mechanism: Mechanism) -> dg.Asse
         name=mechanism.draw_asset,
         group_name=mechanism.name,
         partitions_def=months,
-        deps=list(mechanism.inputs),
+        deps=[*mechanism.inputs, *month_before(mechanism)],
         kinds={"numpy", "parquet"},
         owners=OWNERS,
         config_schema=DRAW_CONFIG,
@@ -131,6 +150,7 @@ def released_assets(months: dg.PartitionsDefinition, mechanism: Mechanism) -> dg
                     asset_key=key,
                     metadata={
                         **receipt_metadata(receipt, ledger, started),
+                        **noise_metadata(receipt.path, table),
                         "dagster/row_count": receipt.rows[table],
                         "path": dg.MetadataValue.path(receipt.path),
                         "preview": dg.MetadataValue.md(preview.to_markdown(index=False)),
@@ -144,7 +164,7 @@ def released_assets(months: dg.PartitionsDefinition, mechanism: Mechanism) -> dg
 def simulation_reads(mechanism: Mechanism) -> list[str]:
     """What a simulation is made from: the month's raw log and public lists, as far as any variant reads them."""
     reads = {name for stage in mechanism.stages for name in stage.reads}
-    reads |= {name for variant in mechanism.variants.values() for name in variant.reads or ()}
+    reads |= {name for variant in mechanism.variants.values() for name in variant.in_study.reads or ()}
     log = ["raw_log"] if "cleaned_log" in reads else []
     return [*log, *(name for name in PUBLIC_LISTS if name in reads)]
 

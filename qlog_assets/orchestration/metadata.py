@@ -16,6 +16,10 @@ from qlog_assets.ledger.budget import readable, readable_left
 from qlog_assets.mechanisms.mechanism import Mechanism
 from qlog_assets.mechanisms.register import mechanism
 from qlog_assets.policy import Policy
+from qlog_assets.report.datasheet_errors import tell_noise
+from qlog_assets.report.datasheet_numbers import numbers_of
+from qlog_assets.report.manifest import MANIFEST_NAME, load_manifest, words_of
+from qlog_assets.report.markdown import table as markdown_table
 from qlog_assets.storage.partition import Partition
 
 OWNERS = ["team:privacy-engineering"]
@@ -67,6 +71,8 @@ def receipt_metadata(receipt: Receipt, ledger: Ledger, started: float) -> dict[s
         "guarantee": receipt.guarantee.sentence,
         "seconds": seconds_since(started),
     }
+    if charge.request.steered_by is not None:
+        facts["steered by"] = charge.request.steered_by
     if receipt.path is None:
         # Of a draw alone: publishing never charges, and saying so would read as if the release had been free.
         facts["charged by this run"] = receipt.charged
@@ -76,6 +82,20 @@ def receipt_metadata(receipt: Receipt, ledger: Ledger, started: float) -> dict[s
         f"threshold {name}": value for name, value in (receipt.thresholds or receipt.guarantee.thresholds).items()
     }
     return facts
+
+
+def noise_metadata(published: Path, table: str) -> dict[str, Any]:
+    """What a published table's manifest says of the noise on its counts; nothing where its draw did not say."""
+    manifest = load_manifest(published / MANIFEST_NAME)
+    facts = manifest["tables"][table]
+    told = tell_noise(facts, numbers_of(words_of(manifest)))
+    if told is None:
+        return {}
+    return {
+        "noise standard deviation in users": float(facts["noise"]["deviation"]),
+        "noise": " ".join(told.sentences),
+        "errors by size": dg.MetadataValue.md(markdown_table([head for head, _ in told.columns], told.rows)),
+    }
 
 
 def off_metadata(policy: Policy, drawn: Mechanism) -> dict[str, Any]:

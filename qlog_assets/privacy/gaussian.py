@@ -119,8 +119,8 @@ def noise_squared(epsilon: Fraction, noise_delta: Fraction, hidden: Fraction, co
         raise ParameterError("epsilon is too small for so large a delta")
     context = MPContext()
     context.prec = 200 + 2 * math.ceil(1 / noise_delta).bit_length()
-    exponent = _real(context, left)
-    most = _real(context, noise_delta / (1 + 2 * loss) / SAFETY)  # e^(cη) <= 1 + 2cη
+    exponent = as_real(context, left)
+    most = as_real(context, noise_delta / (1 + 2 * loss) / SAFETY)  # e^(cη) <= 1 + 2cη
 
     def fits(steps: int) -> bool:
         mu = context.sqrt(context.mpf(steps) / GRID)
@@ -139,12 +139,15 @@ def noise_squared(epsilon: Fraction, noise_delta: Fraction, hidden: Fraction, co
     return Fraction(low, GRID)
 
 
-def _real(context: MPContext, value: Fraction) -> Any:
+def as_real(context: MPContext, value: Fraction) -> Any:
+    """A rational in a context of many digits."""
     return context.mpf(value.numerator) / value.denominator
 
 
 def variance_for(squared_sensitivity: int, squared: Fraction) -> int:
     """The least whole variance σ² with Δ²/(σ² - r²) <= μ²."""
+    if squared <= 0:
+        raise ParameterError("a share of nothing buys no noise: the budget must be above 0")
     variance = math.ceil(squared_sensitivity / squared) + SMOOTHING
     if variance > LARGEST_VARIANCE:
         raise ParameterError("so small a budget asks for more noise than can be drawn: raise epsilon or the share")
@@ -162,7 +165,7 @@ def new_item_threshold(variance: int, weights: tuple[int, ...], delta: Fraction)
     """
     context = MPContext()
     context.prec = 160 + math.ceil(1 / delta).bit_length()
-    deviation, most = context.sqrt(variance), _real(context, delta / SAFETY)
+    deviation, most = context.sqrt(variance), as_real(context, delta / SAFETY)
 
     def hides(threshold: int, items: int) -> bool:
         distance = threshold - weights[items - 1] - context.mpf(1) / 2
@@ -233,7 +236,7 @@ class SelectionPlan:
 def plan_counts(items_per_user: int, budget: GaussianBudget, part: Fraction = WHOLE) -> CountPlan:
     """Plain counts from a part of a budget: each of at most `items_per_user` items moves by 1 user."""
     check_positive("items_per_user", items_per_user)
-    variance = variance_for(items_per_user * COUNT_UNIT**2, _part(budget.squared, part))
+    variance = variance_for(items_per_user * COUNT_UNIT**2, part_of(budget.squared, part))
     return CountPlan(
         variance, new_item_threshold(variance, (COUNT_UNIT,) * items_per_user, budget.new_item_delta * part)
     )
@@ -248,7 +251,7 @@ def plan_weighted(
     counted_items_per_user: int = 10,
 ) -> SelectionPlan:
     """Weighted selection from a part of a budget, of whose μ² `set_share` names the items and the rest counts them."""
-    squared, set_squared = _part(budget.squared, part), _part(budget.squared * part, set_share)
+    squared, set_squared = part_of(budget.squared, part), part_of(budget.squared * part, set_share)
     shares = METHODS[method]
     rounds = tuple(
         plan_weights(items_per_user, set_squared * share, budget.new_item_delta * part * share) for share in shares
@@ -288,7 +291,8 @@ def whole_users(fine: Whole) -> Whole:
     return (2 * fine + COUNT_UNIT) // (2 * COUNT_UNIT)
 
 
-def _part(squared: Fraction, part: Fraction) -> Fraction:
+def part_of(squared: Fraction, part: Fraction) -> Fraction:
+    """A part of a budget's μ² or δ; more than the whole is refused."""
     if not 0 < part <= 1:
         raise ParameterError("a share of a budget is above 0 and at most 1")
     return squared * part

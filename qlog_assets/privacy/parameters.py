@@ -6,12 +6,14 @@ one tenth and 0.1 as a double is not. The models themselves are in the mechanism
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from decimal import Decimal, InvalidOperation
 from fractions import Fraction
 from typing import Annotated, Any, ClassVar, Self
 
 from pydantic import BeforeValidator, Field, PlainSerializer
 
+from qlog_assets.errors import ParameterError
 from qlog_assets.settings import FrozenModel
 
 # Nobody means a scale or a probability beyond these powers of ten, and one of a billion digits would take for ever.
@@ -70,9 +72,20 @@ class Parameters(FrozenModel):
     STUDY_ONLY: ClassVar[frozenset[str]] = frozenset()
     """Fields that only a `paper` variant reads: no part of a release, so changing one changes no release."""
 
+    @property
+    def said(self) -> dict[str, Any]:
+        """The values that somebody gave; the others are defaults, which may depend on these."""
+        return {name: value for name, value in self if name in self.model_fields_set}
+
+    def refuse_said(self, names: Collection[str], reader: str) -> None:
+        """Raise where somebody gave a value that is not read: it must not look as if it had been heard."""
+        unread = sorted(self.model_fields_set & set(names))
+        if unread:
+            raise ParameterError(f"{unread[0]}: is read by {reader} alone: choose it, or leave {unread[0]} out")
+
     def with_changes(self, **changes: Any) -> Self:
         """These parameters with some values replaced, checked again."""
-        return type(self)(**{**dict(self), **changes})
+        return type(self)(**{**self.said, **changes})
 
     def as_public(self) -> dict[str, Any]:
         """The parameters as JSON values: exact numbers as decimal text, switched-off parts as null."""

@@ -19,6 +19,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import NamedTuple
 
 import numpy as np
 
@@ -56,14 +57,21 @@ class Contributions:
     @classmethod
     def of(cls, user_ids: np.ndarray, item_ids: np.ndarray) -> Contributions:
         """The distinct pairs of two integer arrays of one length."""
-        user_ids, item_ids = (np.asarray(ids) for ids in (user_ids, item_ids))
-        if user_ids.ndim != 1 or user_ids.shape != item_ids.shape:
-            raise ParameterError("user ids and item ids must be one-dimensional and of one length")
-        if len(user_ids) and not all(ids.dtype.kind in "iu" and ids.dtype != np.uint64 for ids in (user_ids, item_ids)):
-            raise ParameterError("user ids and item ids must be whole numbers that fit 64 bits with a sign")
-        if len(user_ids) > MOST_PAIRS:
-            raise ParameterError("more than 2**36 pairs: release by parts of the domain")
-        (names, items), (users, owners) = numbered(item_ids), numbered(user_ids)
+        user_ids, item_ids = _checked_pairs(user_ids, item_ids)
+        names, items = numbered(item_ids)
+        return cls._distinct(user_ids, items, names)
+
+    @classmethod
+    def among(cls, user_ids: np.ndarray, item_ids: np.ndarray, size: int) -> Contributions:
+        """The same where items are the numbers 0, 1, … below `size`, held by somebody or not."""
+        user_ids, item_ids = _checked_pairs(user_ids, item_ids)
+        if len(item_ids) and not (item_ids.min() >= 0 and item_ids.max() < size):
+            raise ParameterError(f"item ids are numbers from 0 to {size - 1}")
+        return cls._distinct(user_ids, item_ids.astype(np.int64), np.arange(size))
+
+    @classmethod
+    def _distinct(cls, user_ids: np.ndarray, items: np.ndarray, names: np.ndarray) -> Contributions:
+        users, owners = numbered(user_ids)
         width = max(len(names), 1)
         if len(users) * width >= 1 << 63:
             raise ParameterError("too many users and items for one table: release by parts of the domain")
@@ -87,11 +95,38 @@ class Contributions:
             return self
         owners = self.owners[crowded]
         shuffled = crowded[shuffled_within(source, owners)]
-        starts = np.flatnonzero(np.r_[True, owners[1:] != owners[:-1]])
+        starts = run_starts(owners)
         places = np.arange(len(owners)) - np.repeat(starts, np.diff(np.r_[starts, len(owners)]))
         kept = np.ones(len(self.owners), dtype=bool)
         kept[shuffled[places >= items_per_user]] = False
         return self.where(kept)
+
+
+class SetCounts(NamedTuple):
+    """Noisy numbers of users, and the standard deviation of the noise in each: by parameters and noisy numbers alone,
+    so it may be published."""
+
+    users: np.ndarray
+    deviation: float
+
+
+class WeightedDraw(NamedTuple):
+    """The ids of named items, ascending; their noisy counts, with the standard deviation of the noise, if counted."""
+
+    items: np.ndarray
+    users: np.ndarray | None
+    deviation: float | None
+
+
+def _checked_pairs(user_ids: np.ndarray, item_ids: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    user_ids, item_ids = (np.asarray(ids) for ids in (user_ids, item_ids))
+    if user_ids.ndim != 1 or user_ids.shape != item_ids.shape:
+        raise ParameterError("user ids and item ids must be one-dimensional and of one length")
+    if len(user_ids) and not all(ids.dtype.kind in "iu" and ids.dtype != np.uint64 for ids in (user_ids, item_ids)):
+        raise ParameterError("user ids and item ids must be whole numbers that fit 64 bits with a sign")
+    if len(user_ids) > MOST_PAIRS:
+        raise ParameterError("more than 2**36 pairs: release by parts of the domain")
+    return user_ids, item_ids
 
 
 def numbered(ids: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -173,24 +208,22 @@ def gaussian_counts_of_set(
     plan = plan_set_counts(counted_items_per_user, most_items, budget.squared)
     chosen = np.unique(np.asarray(chosen, dtype=np.int64))
     contributions = Contributions.of(user_ids, item_ids)
-    return _selected((chosen, draw_set_counts(source, contributions, chosen, plan)), budget)
+    return _selected(WeightedDraw(chosen, *draw_set_counts(source, contributions, chosen, plan)), budget)
 
 
-def _selected(drawn: tuple[np.ndarray, np.ndarray | None], budget: GaussianBudget) -> Selected:
-    return Selected(*drawn, PrivacyLoss(budget.epsilon, budget.delta, budget.rho))
+def _selected(drawn: WeightedDraw, budget: GaussianBudget) -> Selected:
+    return Selected(drawn.items, drawn.users, PrivacyLoss(budget.epsilon, budget.delta, budget.rho))
 
 
-def draw_weighted(
-    source: RandomSource, contributions: Contributions, plan: SelectionPlan
-) -> tuple[np.ndarray, np.ndarray | None]:
-    """The ids of the named items, ascending, and their noisy counts if the plan has any."""
+def draw_weighted(source: RandomSource, contributions: Contributions, plan: SelectionPlan) -> WeightedDraw:
+    """The named items, and their noisy counts if the plan has any."""
     named = np.zeros(len(contributions.names), dtype=bool)
     for step in plan.rounds:
         named[_draw_round(source, contributions.where(~named[contributions.items]), step)] = True
     chosen = contributions.names[named]
     if plan.counting is None:
-        return chosen, None
-    return chosen, draw_set_counts(source, contributions, chosen, plan.counting)
+        return WeightedDraw(chosen, None, None)
+    return WeightedDraw(chosen, *draw_set_counts(source, contributions, chosen, plan.counting))
 
 
 def _draw_round(source: RandomSource, contributions: Contributions, plan: ThresholdPlan) -> np.ndarray:
@@ -205,14 +238,14 @@ def _draw_round(source: RandomSource, contributions: Contributions, plan: Thresh
 
 def draw_set_counts(
     source: RandomSource, contributions: Contributions, chosen: np.ndarray, plan: SetCountPlan
-) -> np.ndarray:
+) -> SetCounts:
     """Noisy counts of users for every item of a public set, at least 1 each.
 
     A user of k chosen items adds min(1, √(c/k)) to each, c = counted_items_per_user: L2 at most √c, and no item is
     dropped at random. That counts users of many items for less than one, so the counts are then stretched to a noisy
     total of the pairs, for which a user counts at most `most_items`, where that total is well above its own noise:
     post-processing. The result is unbiased where active and quiet users hold the same items in like proportions; a
-    larger c depends on that less and is noisier.
+    larger c depends on that less and is noisier. The noise is stretched with the counts.
     """
     place = np.searchsorted(chosen, contributions.names)
     place[place == len(chosen)] = 0
@@ -224,14 +257,16 @@ def draw_set_counts(
     )
     noisy = sums + discrete_gaussian(source, Fraction(plan.variance), len(chosen))
     unit = COUNT_UNIT
-    stretched, divisor = noisy.astype(object), unit
+    stretch, divisor = 1, unit
     if plan.total_variance is not None:
         held = int(np.minimum(degrees, plan.most_items).sum())
         held += int(discrete_gaussian(source, Fraction(plan.total_variance), 1)[0])
         counted = int(noisy.sum())
         if 0 < counted < held * unit and held**2 > CLEAR_TOTAL**2 * plan.total_variance:
-            stretched, divisor = stretched * held, counted
-    return np.maximum((2 * stretched + divisor) // (2 * divisor), 1).astype(np.int64)
+            stretch, divisor = held, counted
+    stretched = noisy.astype(object) * stretch
+    users = np.maximum((2 * stretched + divisor) // (2 * divisor), 1).astype(np.int64)
+    return SetCounts(users, math.sqrt(plan.variance) * stretch / divisor)
 
 
 def shrunk_weights(degrees: np.ndarray, counted_items: int) -> np.ndarray:
@@ -239,6 +274,19 @@ def shrunk_weights(degrees: np.ndarray, counted_items: int) -> np.ndarray:
     distinct, inverse = np.unique(degrees, return_inverse=True)
     squares = (counted_items * COUNT_UNIT**2 // max(int(items), counted_items) for items in distinct)
     return np.array([math.isqrt(square) for square in squares], dtype=np.int64)[inverse]
+
+
+def run_starts(owners: np.ndarray) -> np.ndarray:
+    """Where each run of equal numbers begins."""
+    return np.flatnonzero(np.r_[True, owners[1:] != owners[:-1]]) if len(owners) else np.empty(0, np.int64)
+
+
+def ceil_roots(squares: np.ndarray) -> np.ndarray:
+    """The least whole numbers whose squares are not below these, up to 2**62, exactly."""
+    roots = np.sqrt(squares.astype(np.float64)).astype(np.int64)
+    roots -= roots * roots > squares
+    roots += (roots + 1) * (roots + 1) <= squares
+    return roots + (roots * roots < squares)
 
 
 def exact_sums(items: np.ndarray, weights: np.ndarray, size: int) -> np.ndarray:

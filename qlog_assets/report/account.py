@@ -27,6 +27,8 @@ class Account:
         "person: no user identifier, no time, no sequence of one user's searches."
     )
     """What a row of the tables is, and is not; ends the sentence that names the tables."""
+    made_from: str = "computed from a query log"
+    """What the statistics were made from, in that same sentence."""
 
 
 def general_account(manifest: Mapping[str, Any]) -> Account:

@@ -24,11 +24,12 @@ import pyarrow as pa
 from markupsafe import Markup
 
 from qlog_assets.report.account import Account, join_words
+from qlog_assets.report.datasheet_errors import SUMMARY_COLUMNS, ToldNoise, group_noise, summarise_noise, tell_noise
 from qlog_assets.report.datasheet_numbers import Numbers, numbers_of
 from qlog_assets.report.manifest import words_of
 from qlog_assets.report.over_time import tell_over_time
 from qlog_assets.report.plots import distribution
-from qlog_assets.report.tables import CSV_NOTE, PublishedFile, describe_file
+from qlog_assets.report.tables import CSV_NOTE, ERROR_COLUMN, PublishedFile, describe_file
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -59,6 +60,8 @@ class ShownTable:
     """The name of each column, and of what kind its cells are."""
     examples: list[Row]
     pictures: str
+    noise: ToldNoise | None
+    """What is said of the noise on its counts; None where its draw said nothing."""
 
 
 def write_datasheet(
@@ -81,6 +84,7 @@ def render(
     guarantee, words = manifest["guarantee"], words_of(manifest)
     numbers = numbers_of(words)
     names = reading_order(manifest, titles)
+    shown = [_shown(titles.get(name), name, manifest["tables"][name], tables[name], numbers) for name in names]
     return (
         _environment()
         .get_template(TEMPLATE_NAME)
@@ -102,7 +106,10 @@ def render(
             sure=numbers.belief(guarantee),
             parts=_parts(guarantee, numbers),
             noise=_noise(manifest, told, names, numbers),
-            tables=[_shown(titles.get(name), name, manifest["tables"][name], tables[name]) for name in names],
+            errors=_errors(manifest, told, names, numbers),
+            error_columns=SUMMARY_COLUMNS,
+            told_noise=group_noise({table.title: table.noise for table in shown if table.noise is not None}),
+            tables=shown,
             files=_files(manifest, names),
             parameters=_parameters(manifest),
             software=", ".join(f"{name} {version}" for name, version in sorted(manifest["software"].items())),
@@ -135,7 +142,9 @@ def _parts(guarantee: Mapping[str, Any], numbers: Numbers) -> list[Row]:
 
 
 def _noise(manifest: Mapping[str, Any], told: Account, names: Sequence[str], numbers: Numbers) -> list[Row]:
-    """What the noise does to each table of counts."""
+    """What the noise does to each table of counts, of a draw that did not state its noise."""
+    if any("noise" in manifest["tables"][name] for name in names):
+        return []
     thresholds = {name: manifest["tables"][name]["threshold"] for name in names}
     return [
         (
@@ -150,11 +159,20 @@ def _noise(manifest: Mapping[str, Any], told: Account, names: Sequence[str], num
     ]
 
 
-def _shown(title: str | None, name: str, facts: Mapping[str, Any], table: pa.Table) -> ShownTable:
+def _errors(manifest: Mapping[str, Any], told: Account, names: Sequence[str], numbers: Numbers) -> list[Row]:
+    """The noise of each table whose draw stated it."""
+    return [
+        summarise_noise(_words(name), facts, told.expected_inventions.get(name, 0.0), numbers)
+        for name, facts in ((name, manifest["tables"][name]) for name in names)
+        if "noise" in facts
+    ]
+
+
+def _shown(title: str | None, name: str, facts: Mapping[str, Any], table: pa.Table, numbers: Numbers) -> ShownTable:
     """A table with its first rows, and a picture of each of its counts if it has a threshold."""
     columns, first = facts["columns"], table.slice(0, EXAMPLE_ROWS).to_pydict()
     cells = [[_cell(value) for value in first[column["name"]]] for column in columns]
-    counts = [column["name"] for column in columns if column["type"] == "integer"]
+    counts = [column["name"] for column in columns if column["type"] == "integer" and column["name"] != ERROR_COLUMN]
     drawn = counts if table.num_rows and facts["threshold"] is not None else []
     return ShownTable(
         words=_words(name),
@@ -170,6 +188,7 @@ def _shown(title: str | None, name: str, facts: Mapping[str, Any], table: pa.Tab
             )
             for count in drawn
         ),
+        noise=tell_noise(facts, numbers),
     )
 
 

@@ -53,6 +53,18 @@ class Numbers:
             return "none"
         return "below 0.1" if expected < 0.1 else f"{math.ceil(10 * expected) / 10:.1f}"
 
+    def relative(self, value: float) -> str:
+        """A standard error as a share of what it is the error of, rounded up."""
+        return f"{math.ceil(1000 * value) / 10:.1f} %" if value < 0.1 else f"{math.ceil(100 * value):,} %"
+
+    def chance(self, value: float) -> str:
+        """A probability that a person reads: never 0 or 1, which no noise makes."""
+        if value < 0.001:
+            return "below 0.1 %"
+        if value > 0.999:
+            return "above 99.9 %"
+        return f"{100 * value:.1f} %" if value < 0.1 or value > 0.99 else f"{100 * value:.0f} %"
+
 
 class FirstNumbers(Numbers):
     """The numbers of a page in the first words. Never edited."""

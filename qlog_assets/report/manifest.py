@@ -20,6 +20,7 @@ from typing import Any
 from qlog_assets.errors import QlogError
 from qlog_assets.privacy.guarantee import FIRST_WORDS, WORDS, Guarantee
 from qlog_assets.privacy.parameters import decimal_text
+from qlog_assets.report.table_noise import TableNoise
 from qlog_assets.report.tables import PublishedFile, TableLayout, describe_file
 from qlog_assets.storage.digests import canonical_json
 from qlog_assets.version import VERSION
@@ -45,6 +46,7 @@ class ManifestTable:
     threshold: int | None
     threshold_outside_pool: int | None = None
     suppressed_rows: int = 0
+    noise: TableNoise | None = None
 
     def as_json(self) -> dict[str, Any]:
         return {
@@ -54,6 +56,8 @@ class ManifestTable:
             "threshold": self.threshold,
             "threshold_outside_pool": self.threshold_outside_pool,
             "suppressed_rows": self.suppressed_rows,
+            # Absent in draws of versions that did not say: their manifests keep their bytes.
+            **({} if self.noise is None else {"noise": self.noise.as_json()}),
         }
 
 

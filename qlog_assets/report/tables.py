@@ -9,7 +9,7 @@ from __future__ import annotations
 import csv
 import json
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -39,6 +39,8 @@ TYPES: dict[str, pa.DataType] = {"text": pa.string(), "integer": pa.int64(), "te
 """`texts` is an ordered list of texts, such as the queries of a session; in CSV it is a column per place."""
 
 USERS_WORDS = "Noisy number of different users who {} that month, within the limits on what one user adds."
+ERROR_COLUMN = "standard_error"
+ERROR_WORDS = "Standard deviation of the noise in `users`, rounded up to whole users."
 QUERY_WORDS = "A search query, normalised: Unicode NFKC, case folded, single spaces."
 
 
@@ -59,7 +61,8 @@ class Column:
 class TableLayout:
     """A released table: its columns in order, and which of them is the noisy count; all others are its key.
 
-    A table without a count, such as a synthetic log, has no threshold, and all of its columns are its key.
+    A table without a count, such as a synthetic log, has no threshold, and all of its columns are its key. Where the
+    noise differs by row a further column tells how large it is; it belongs to neither the key nor the order.
     """
 
     name: str
@@ -67,10 +70,21 @@ class TableLayout:
     count: str | None = "users"
     title: str = ""
     """What the datasheet calls it. Empty: its name."""
+    error: str | None = None
+    """The column of standard errors, of a layout that has one."""
+
+    def with_errors(self) -> TableLayout:
+        """The same with a column for the standard error of each count."""
+        return replace(self, columns=(*self.columns, Column(ERROR_COLUMN, "integer", ERROR_WORDS)), error=ERROR_COLUMN)
+
+    def fitting(self, rows: pa.Table) -> TableLayout:
+        """This layout, with a column of errors if these drawn rows have one."""
+        has_errors = self.count is not None and self.error is None and ERROR_COLUMN in rows.column_names
+        return self.with_errors() if has_errors else self
 
     @property
     def keys(self) -> tuple[str, ...]:
-        return tuple(column.name for column in self.columns if column.name != self.count)
+        return tuple(column.name for column in self.columns if column.name not in (self.count, self.error))
 
     @property
     def text_columns(self) -> tuple[str, ...]:

@@ -45,6 +45,8 @@ class Warehouse:
         self.spill = self.private / "spill"
         self.locks = self.private / "locks"
         self.dagster = self.home / "dagster"
+        self.crowd = self.home / "crowd"
+        """Sealed reports of people's own machines; made by the first seal."""
 
     def make(self) -> Warehouse:
         """Make the zones that are missing. A process that is here for the first time tidies up, too."""
@@ -75,6 +77,7 @@ class Warehouse:
         # The landing zone's and Dagster's own directories shut what is in them; people and Dagster put files there.
         loose = [path for path in (self.landing, self.dagster, self.home / "ledger.db") if tighten(path)]
         loose += tighten_tree(self.private)
+        loose += tighten_tree(self.crowd) if self.crowd.is_dir() else []
         if loose:
             more = f" and {len(loose) - 1} more" if len(loose) > 1 else ""
             LOG.warning("%s%s could be used by others than their owner: closed to them now", loose[0], more)

@@ -21,6 +21,7 @@ from qlog_assets.months import Month
 from qlog_assets.pipeline.cleaned_log import CLEANED_LOG
 from qlog_assets.pipeline.public_material import PUBLIC_LISTS, build_public_list
 from qlog_assets.pipeline.stage import Work, make_stages
+from qlog_assets.pipeline.steering import published_before
 from qlog_assets.policy import Policy
 from qlog_assets.privacy.randomness import SeededRandom
 from qlog_assets.storage.digests import canonical_json
@@ -54,6 +55,7 @@ def simulate(
 ) -> dict[str, Any]:
     """Draw a month with seeded noise, beside what releases are made from; returns what was drawn and where it lies."""
     drawn_by = simulated_mechanism(name)
+    policy = policy.for_variant(drawn_by, variant)
     # What public lists decide is decided for a release; a paper is drawn with the parameters as they were set.
     as_released = drawn_by.variant(variant).reads is None
     chosen = policy.parameters(drawn_by) if as_released else drawn_by.plain_parameters(policy.section(name))
@@ -62,7 +64,11 @@ def simulate(
     work = Work(
         warehouse, engine, month, policy.section(name), policy.lists, run_id=run_id, make_current=False, book=book
     )
-    drawn = drawn_by.draw(engine, simulation_inputs(drawn_by, variant, work), variant, chosen, SeededRandom(seed))
+    inputs = simulation_inputs(drawn_by, variant, work)
+    steering = None
+    if drawn_by.is_steered(variant, chosen) and book is not None:
+        steering = published_before(warehouse, book.ledger, policy.dataset, name, month)
+    drawn = drawn_by.draw(engine, inputs, variant, chosen, SeededRandom(seed), steering, in_study=True)
     tables = {table: each.rows for table, each in drawn.tables.items()}
     facts = {
         "mechanism": name,
@@ -71,6 +77,7 @@ def simulate(
         "seed": seed,
         "rows": {table: rows.num_rows for table, rows in tables.items()},
         "parameters": chosen.as_public(),
+        "steered_by": None if steering is None else steering.charge.release_id,
         "charged": False,
         "warning": unreleased_warning(warehouse, policy.dataset, month, name),
         **{key: guarantee.as_json()[key] for key in ("label", "claimed", "proven", "gaps")},
@@ -80,7 +87,7 @@ def simulate(
 
 def simulation_inputs(drawn_by: Mechanism, variant: str, work: Work) -> dict[str, Partition]:
     """What a variant reads, made beside what releases are made from."""
-    reads = drawn_by.variant(variant).reads
+    reads = drawn_by.variant(variant).in_study.reads
     inputs: dict[str, Partition] = {}
     if reads is not None:
         for name in set(reads) & set(PUBLIC_LISTS):

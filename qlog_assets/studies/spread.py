@@ -120,7 +120,11 @@ def within_budget(policy: Policy, budget: Budget, chosen: list[Mechanism], month
         middle = (low + high + 1) // 2
         low, high = (middle, high) if fits(middle) else (low, middle - 1)
     try:
-        return at(max(low, 1))
+        found = at(max(low, 1))
+        for each in chosen:
+            # A cost that can be written down may still ask for more noise than can be drawn.
+            each.refuse_unusable(found.variant(each), found.parameters(each))
+        return found
     except ParameterError as error:
         raise QlogError(f"the budget is too small for {months} months of {len(chosen)} mechanisms: {error}") from None
 

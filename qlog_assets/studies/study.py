@@ -79,6 +79,8 @@ class Study:
     """The mechanism whose section of the policy the study reads."""
     columns: Mapping[str, tuple[str, ...]] | None = None
     """The columns of each table that a terminal shows. None: all."""
+    shown_rows: Mapping[str, Callable[[Row], bool]] = field(default_factory=dict)
+    """Which rows of a long table a terminal shows; all of them are in its file."""
     pictures: Callable[[Tables], dict[str, bytes]] = lambda tables: {}
     """PNG files by name."""
     words: Callable[[Tables, Any], str] = lambda tables, settings: ""

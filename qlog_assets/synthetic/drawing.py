@@ -12,9 +12,10 @@ import numpy as np
 from qlog_assets.synthetic import behaviour as rates
 from qlog_assets.synthetic.behaviour import DAY, SESSION_GAP, Numbers, tables
 from qlog_assets.synthetic.frame import Dice, Frame, draw_frame
-from qlog_assets.synthetic.pieces import PIECES_OF_A_LINE, RANKS, Pieces, click_number, site_number
+from qlog_assets.synthetic.pieces import RANKS, Pieces, click_number, site_number
 from qlog_assets.synthetic.searching import Searches, draw_searches
-from qlog_assets.synthetic.world import TOPICS
+from qlog_assets.synthetic.typing_styles import draw_spaces, draw_styles
+from qlog_assets.synthetic.world import SEARCHES, SITES, TOPICS
 
 
 def draw_clicks(dice: Dice, frame: Frame, searches: Searches, pieces: Pieces) -> tuple[Numbers, Numbers]:
@@ -41,6 +42,21 @@ def draw_clicks(dice: Dice, frame: Frame, searches: Searches, pieces: Pieces) ->
     clicked_pieces = np.full(len(frame.search_of_row), pieces.no_click, dtype=np.int32)
     clicked_pieces[rows] = pieces.clicks + click_number(site_number(topic, place), rank)
     return clicked_pieces, turns_page
+
+
+def draw_ends(dice: Dice, frame: Frame, searches: Searches, clicks: Numbers, pieces: Pieces) -> Numbers:
+    """How every line ends in world 2: with the page of the clicked site that answers the search, or its front page."""
+    ends = np.full(len(clicks), pieces.ends, dtype=np.int32)
+    rows = np.flatnonzero(clicks != pieces.no_click)
+    search = frame.search_of_row[rows]
+    ends[rows] += dice.happens(rates.SLASH_AT_END, len(rows))
+    topic = (clicks[rows] - pieces.clicks) // (RANKS * SITES)
+    # A site of another topic has no page for this search, and whoever looks for a site by name wants its front page.
+    answers = (topic == searches.topic[search]) & ~searches.by_name[search]
+    paged = np.flatnonzero(answers & dice.happens(rates.CLICKS_PAGE, len(rows)))
+    number = searches.topic[search[paged]] * SEARCHES + searches.best_place[search[paged]] // (SITES // SEARCHES)
+    ends[rows[paged]] = pieces.ends + 2 + number
+    return ends
 
 
 def draw_times(dice: Dice, frame: Frame, turns_page: Numbers, days: int) -> Numbers:
@@ -89,10 +105,17 @@ def draw_block(rng: np.random.Generator, rows_of_user: Numbers, pieces: Pieces, 
     clicks, turns_page = draw_clicks(dice, frame, searches, pieces)
     times = draw_times(dice, frame, turns_page, days)
     day = times // DAY
-    lines = np.empty((len(times), PIECES_OF_A_LINE), dtype=np.int32)
+    lines = np.empty((len(times), pieces.pieces_of_a_line), dtype=np.int32)
     lines[:, 0] = pieces.users + frame.user_of_row
     lines[:, 1:5] = np.take(searches.pieces, frame.search_of_row, axis=0)
     lines[:, 5] = pieces.days + day
     lines[:, 6] = pieces.seconds + (times - day * DAY)
     lines[:, 7] = clicks
+    if pieces.typed_raw:
+        # Last of all draws, so that up to here both worlds draw the same.
+        style = draw_styles(dice, frame.user, len(rows_of_user))
+        lines[:, 1:5] += (style * pieces.query_parts)[frame.search_of_row, np.newaxis]
+        spaced = draw_spaces(dice, len(frame.user))[frame.search_of_row]
+        lines[:, 5] += np.where(spaced, pieces.days_after_space - pieces.days, 0)
+        lines[:, 8] = draw_ends(dice, frame, searches, clicks, pieces)
     return Block(lines, len(frame.user), int(np.count_nonzero(clicks != pieces.no_click)))

@@ -1,33 +1,40 @@
 """The pieces of text that lines are made of, and the joining of pieces into bytes.
 
 A line of the log is always the same eight pieces: user, four parts of the query, day, time of day, and the click (or
-its absence) with the end of the line. All pieces lie in one Arrow column, so that one `take` of piece numbers, line
-after line, leaves exactly the bytes of the file in the column's data buffer. That is what makes the generator fast:
-no string is ever built for a row. Belongs here: text and where it lies. Does not belong here: what anybody searches.
+its absence) with the end of the line. In world 2 the end is a ninth piece, because it holds the page of the site that
+was clicked, and the parts of a query lie there once for each way of typing. All pieces lie in one Arrow column, so that
+one `take` of piece numbers, line after line, leaves exactly the bytes of the file in the column's data buffer. That is
+what makes the generator fast: no string is ever built for a row. Belongs here: text and where it lies. Does not belong
+here: what anybody searches.
 """
 
 from datetime import date, timedelta
 from itertools import accumulate
+from typing import TypeVar
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from qlog_assets.synthetic.behaviour import Numbers
+from qlog_assets.synthetic.typing_styles import STYLES, page_of_search
 from qlog_assets.synthetic.world import SITES, misspellings, world
 
-PIECES_OF_A_LINE = 8
 RANKS = 16
 USER_DIGITS = 8
 FIRST_USER = 10_000_000
 USER_STEP = 17  # numbers with gaps between them, as in the real log
 _USER_WIDTH = USER_DIGITS + 1
+Index = TypeVar("Index", int, Numbers)
 
 
 class Pieces:
-    """The pool of pieces for one range of days and for blocks of at most so many users."""
+    """The pool of pieces for one range of days and for blocks of at most so many users.
 
-    def __init__(self, first_day: date, days: int, users_per_block: int) -> None:
+    `typed_raw` is what world 2 has and world 1 has not: capitals and spaces in queries, and urls with paths.
+    """
+
+    def __init__(self, first_day: date, days: int, users_per_block: int, *, typed_raw: bool = False) -> None:
         facts = world()
         texts: list[str] = []
 
@@ -46,11 +53,28 @@ class Pieces:
             [form for topic in facts.topics for search in topic.searches for form in (search, *misspellings(search))]
         )
         self.names = add([form for topic in facts.topics for forms in topic.name_forms for form in forms])
-        self.days = add([f"\t{first_day + timedelta(days=day)} " for day in range(days)])
+        self.typed_raw = typed_raw
+        self.query_parts = len(texts)
+        if typed_raw:
+            # The same parts once more for each other way of typing, in the same order: a style is a distance.
+            plain = list(texts)
+            for style in STYLES[1:]:
+                add([style(text) for text in plain])
+        dates = [f"\t{first_day + timedelta(days=day)} " for day in range(days)]
+        self.days = add(dates)
+        self.days_after_space = add([" " + day for day in dates]) if typed_raw else self.days
         self.seconds = add([f"{s // 3600:02}:{s // 60 % 60:02}:{s % 60:02}\t" for s in range(86_400)])
-        self.no_click = add(["\t\n"])
-        clicks = [f"{rank}\t{url}\n" for topic in facts.topics for url in topic.sites for rank in range(1, RANKS + 1)]
+        end = "" if typed_raw else "\n"
+        self.no_click = add(["\t" + end])
+        clicks = [
+            f"{rank}\t{url}{end}" for topic in facts.topics for url in topic.sites for rank in range(1, RANKS + 1)
+        ]
         self.clicks = add(clicks)
+        self.ends = len(texts)
+        if typed_raw:
+            add(["\n", "/\n"])
+            add([f"{page_of_search(search)}\n" for topic in facts.topics for search in topic.searches])
+        self.pieces_of_a_line = 9 if typed_raw else 8
         self.users = len(texts)
 
         fixed = "".join(texts).encode("ascii")
@@ -75,7 +99,7 @@ class Pieces:
             self._user_digits[:users, digit] = last + ord("0")
 
     def join(self, lines: Numbers) -> memoryview:
-        """The bytes of these lines; `lines` holds eight piece numbers for each."""
+        """The bytes of these lines; `lines` holds `pieces_of_a_line` piece numbers for each."""
         taken = pc.take(self._pool, pa.array(lines.reshape(-1)), boundscheck=False)
         end = int(np.frombuffer(taken.buffers()[1], dtype=np.int32)[len(taken)])
         return memoryview(taken.buffers()[2])[:end]
@@ -91,6 +115,6 @@ def site_number(topic: Numbers, place: Numbers) -> Numbers:
     return topic * SITES + place
 
 
-def user_number(index: Numbers) -> Numbers:
+def user_number(index: Index) -> Index:
     """The number by which the log calls its index-th user."""
     return FIRST_USER + USER_STEP * index

@@ -194,8 +194,8 @@ def _topic_by_url() -> dict[str, int]:
 
 
 def topic_of_url(url: str) -> int | None:
-    """The topic a site answers; None for a url outside the directory."""
-    return _topic_by_url().get(url)
+    """The topic of a site or of a page of it; None for a url outside the directory."""
+    return _topic_by_url().get("/".join(url.split("/")[:3]))
 
 
 def site_directory() -> list[str]:

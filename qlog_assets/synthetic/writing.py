@@ -15,16 +15,19 @@ import numpy as np
 from qlog_assets.errors import ParameterError, QlogError
 from qlog_assets.synthetic.behaviour import AOL_ROWS, AOL_USERS, Numbers, rows_of_users
 from qlog_assets.synthetic.drawing import draw_block
+from qlog_assets.synthetic.person import ROWS_OF_THE_PERSON, person_rows
 from qlog_assets.synthetic.pieces import Pieces, user_number
-from qlog_assets.synthetic.planted import ROWS_OF_A_CANARY, Canary, canary_rows, plant
+from qlog_assets.synthetic.planted import ROWS_OF_A_CANARY, Canary, TypedRow, canary_rows, plant
 
 HEADER = b"AnonID\tQuery\tQueryTime\tItemRank\tClickURL\n"
 FEWEST_ROWS, MOST_ROWS = 1_000, 100_000_000
 MOST_MONTHS = 120
 # Small enough that a block's arrays stay in the processor's cache, large enough that numpy's calls cost little.
 ROWS_PER_BLOCK = 1 << 15
-# Streams of draws that never meet: the plan, the blocks, the canaries' rows (their strings have a stream of their own).
-PLAN_STREAM, BLOCK_STREAM, CANARY_ROWS_STREAM = 0, 2, 3
+# Streams of draws that never meet: the plan, the blocks, the canaries' rows (their strings have a stream of their own),
+# the planted person.
+PLAN_STREAM, BLOCK_STREAM, CANARY_ROWS_STREAM, PERSON_STREAM = 0, 2, 3, 4
+WORLDS = (1, 2)
 
 
 @dataclass(frozen=True)
@@ -40,6 +43,7 @@ class SyntheticFacts:
     last: str
     seed: int
     canaries: tuple[Canary, ...]
+    world_version: int
 
 
 @dataclass(frozen=True)
@@ -61,14 +65,18 @@ def write_log(
     last: str = "2006-05",
     *,
     canaries: int | None = None,
+    world_version: int = 1,
     progress: Callable[[int], None] | None = None,
 ) -> SyntheticFacts:
     """Write a log of exactly so many rows over these months (inclusive), sorted by user and then time, as AOL's is.
 
     The same arguments write the same bytes. `canaries` is how many to plant (None: by size, see `default_count`);
-    `progress` is called after each block with the rows written so far. The file appears under its name only when it
+    `world_version` 2 has raw spellings, urls with paths and a planted person (see the package's docstring); `progress`
+    is called after each block with the rows written so far. The file appears under its name only when it
     is whole; a file that is already there is not touched.
     """
+    if world_version not in WORLDS:
+        raise ParameterError(f"the synthetic world has the versions {', '.join(map(str, WORLDS))}, not {world_version}")
     months = _months(first, last)
     planted = _planted(rows, seed, canaries)
     if path.exists():
@@ -78,7 +86,7 @@ def write_log(
     try:
         with open(partial, "wb") as out:
             out.write(HEADER)
-            for part in _parts(rows, seed, months, planted):
+            for part in _parts(rows, seed, months, planted, world_version):
                 out.write(part.text)
                 written += part.rows
                 users += part.users
@@ -90,7 +98,7 @@ def write_log(
     finally:
         with contextlib.suppress(FileNotFoundError):
             partial.unlink()
-    return SyntheticFacts(path, written, users, searches, clicks, first, last, seed, tuple(planted))
+    return SyntheticFacts(path, written, users, searches, clicks, first, last, seed, tuple(planted), world_version)
 
 
 def _stream(seed: int, *key: int) -> np.random.Generator:
@@ -134,16 +142,17 @@ def _blocks(rows_of_user: Numbers) -> Iterator[slice]:
         yield slice(int(begin), int(end))
 
 
-def _parts(rows: int, seed: int, months: list[date], planted: list[Canary]) -> Iterator[_Part]:
+def _parts(rows: int, seed: int, months: list[date], planted: list[Canary], world_version: int) -> Iterator[_Part]:
     days = (months[-1] - months[0]).days
+    with_person = world_version == 2
     rows_of_user = rows_of_users(
         _stream(seed, PLAN_STREAM),
-        rows - len(planted) * ROWS_OF_A_CANARY,
-        _users(rows) - len(planted),
+        rows - len(planted) * ROWS_OF_A_CANARY - with_person * ROWS_OF_THE_PERSON,
+        _users(rows) - len(planted) - with_person,
         len(months) - 1,
     )
     blocks = list(_blocks(rows_of_user))
-    pieces = Pieces(months[0], days, max(block.stop - block.start for block in blocks))
+    pieces = Pieces(months[0], days, max(block.stop - block.start for block in blocks), typed_raw=with_person)
     canary_rng = _stream(seed, CANARY_ROWS_STREAM)
     index = 0
     for number, block in enumerate(blocks):
@@ -154,10 +163,16 @@ def _parts(rows: int, seed: int, months: list[date], planted: list[Canary]) -> I
         index += users
         # Canaries live among the other users: each block is followed by its share of them.
         share = slice(number * len(planted) // len(blocks), (number + 1) * len(planted) // len(blocks))
-        for canary in planted[share]:
-            typed = canary_rows(canary, canary_rng, months[0], days)
-            text = "".join(f"{user_number(index)}\t{row.text()}\n" for row in typed).encode("ascii")
-            clicks = sum(row.click is not None for row in typed)
-            searches = len({(row.time, row.query) for row in typed})
-            yield _Part(text, len(typed), 1, searches, clicks)
+        people = [canary_rows(canary, canary_rng, months[0], days) for canary in planted[share]]
+        if with_person and number == len(blocks) // 2:
+            people.insert(0, person_rows(_stream(seed, PERSON_STREAM), months[0], (months[1] - months[0]).days))
+        for typed in people:
+            yield _typed_part(index, typed)
             index += 1
+
+
+def _typed_part(index: int, typed: list[TypedRow]) -> _Part:
+    """The lines of one user whose rows are written out one by one."""
+    text = "".join(f"{user_number(index)}\t{row.text()}\n" for row in typed).encode("ascii")
+    clicks = sum(row.click is not None for row in typed)
+    return _Part(text, len(typed), 1, len({(row.time, row.query) for row in typed}), clicks)

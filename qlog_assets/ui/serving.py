@@ -20,7 +20,7 @@ from typing import Any, NoReturn
 import uvicorn
 
 from qlog_assets.errors import QlogError
-from qlog_assets.processes import end_with_parent, user_name
+from qlog_assets.processes import SIGNALS, end_with_parent, on_signals, user_name
 from qlog_assets.settings import LOCKED
 from qlog_assets.storage.dagster_home import prepare_home
 from qlog_assets.storage.warehouse import Warehouse
@@ -31,7 +31,6 @@ from qlog_assets.ui.passwords import Passwords
 from qlog_assets.ui.sessions import Gate
 
 MODULE = "qlog_assets.definitions"
-SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 END_SECONDS = 8
 """How long a child may take to end by itself before it is killed."""
 REQUEST_SECONDS = 2
@@ -125,12 +124,8 @@ class Server(uvicorn.Server):
             self.should_exit = True
             self.ended_by = self.ended_by or number
 
-        before = {number: signal.signal(number, ask) for number in SIGNALS}
-        try:
+        with on_signals(ask):
             yield
-        finally:
-            for number, handler in before.items():
-                signal.signal(number, handler)
 
     ended_by: int = 0
 
@@ -166,12 +161,8 @@ def ending_on_signals() -> Iterator[None]:
             signal.signal(each, signal.SIG_IGN)  # ending is under way
         raise Ended(number)
 
-    before = {number: signal.signal(number, end) for number in SIGNALS}
-    try:
+    with on_signals(end):
         yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
 
 
 # Its children ---------------------------------------------------------------------------------------------------------

@@ -39,6 +39,7 @@ from qlog_assets.storage.warehouse import Warehouse
 from qlog_assets.verify.lineage import Lineage, batch_notes
 from qlog_assets.verify.recompute import Recomputation, Tell
 from qlog_assets.verify.run_history import door_runs
+from qlog_assets.verify.steering import names_other_pin
 from qlog_assets.verify.surroundings import find_around
 from qlog_assets.verify.workplace import History, open_workplace
 
@@ -357,6 +358,8 @@ def audit_manifest(manifest: dict[str, Any], charge: Charge, ledger: Ledger, ver
     for key, value in expected.items():
         if manifest[key] != value:
             verdict.findings.append(f"manifest: {key} is not what the ledger says")
+    if names_other_pin(manifest, charge):
+        verdict.findings.append("manifest: it names another release that steered it than the ledger does")
     if charge.drawn_seq is None or manifest.get("budget") not in ledger.terms_between(
         charge.dataset, charge.seq, charge.drawn_seq
     ):

@@ -25,6 +25,7 @@ from qlog_assets.storage.engine import Engine, OpenEngine
 from qlog_assets.storage.partition import PUBLIC_MATERIAL, Partition, WarehouseError
 from qlog_assets.storage.warehouse import Warehouse
 from qlog_assets.verify.recompute import Recomputation
+from qlog_assets.verify.steering import steering_findings
 
 
 @dataclass
@@ -108,7 +109,20 @@ class Lineage:
             if asset in charge.inputs:
                 shape = None if draw is None else draw.release.inputs.get(asset)
                 self._public_input(asset, charge.inputs[asset], shape, found)
+        wrong = steering_findings(self.ledger, mechanism, charge, found.parameters)
+        found.findings += wrong
+        pinned = charge.request.steered_by
+        if pinned is not None and not wrong and found.parameters is not None:
+            found.recomputed.append(f"that {pinned} was the one to steer it, by the ledger's order")
+            self._tell_steering(pinned, found)
         return found
+
+    def _tell_steering(self, release_id: str, found: Followed) -> None:
+        """What became of the release that steered this one: withdrawn since, it explains why nothing lies there."""
+        steering = {charge.release_id: charge for charge in self.ledger.charges()}.get(release_id)
+        if steering is None or steering.state == "published":
+            return
+        _note(found, f"{release_id}, which steered it, is {steering.state} since")
 
     def _limited_input(
         self, mechanism: Mechanism, charge: Charge, draw: Draw | None, found: Followed

@@ -31,6 +31,8 @@ from qlog_assets.storage.warehouse import Warehouse
 
 Bar = Callable[[int, int, str], None]
 """Hears how many parts are done, of how many, and which one is next."""
+SEALED_EPOCHS = "crowd"
+"""Where a warehouse keeps the sealed reports of people's own machines, by month: `crowd.sealing.epoch_directory`."""
 FORGET_POINTS = (
     "forgetting_recorded",
     "partitions_forgotten",
@@ -112,9 +114,10 @@ def hash_landing_files(warehouse: Warehouse, bar: Bar) -> None:
 
 
 def forget_private(warehouse: Warehouse, months: list[Month], charges: list[Charge], bar: Bar) -> None:
-    """Remove every partition, study, draw and ingested row of some months."""
+    """Remove every partition, study, draw, ingested row and sealed report of some months."""
     for number, month in enumerate(months):
         bar(number, len(months), f"deleting {month}")
+        remove_whole(warehouse.home / SEALED_EPOCHS / month)
         for folder in sorted(warehouse.private.glob(f"*/{month}")):
             with warehouse.writing(folder.parent.name, month):
                 remove_whole(folder)
@@ -158,7 +161,12 @@ def reason_to_keep(
     own = [charge for charge in charges if charge.month == month and charge.state != "abandoned"]
     if not own and month not in unused:
         skipping = {skip.mechanism for skip in skips if skip.month == month}
-        waiting = [each.name for each in releasable() if each.name not in skipping]
+        # What is not made from the log waits for what was collected of the month, and for no rows.
+        waiting = [
+            each.name
+            for each in releasable()
+            if each.name not in skipping and (each.reads_log or each.was_collected(warehouse, month))
+        ]
         if waiting:
             but = f", and it is skipped by {', '.join(sorted(skipping))} but not by {', '.join(waiting)}"
             return f"nothing of it was released{but if skipping else ''}"
@@ -180,8 +188,9 @@ def withdrawn_months(warehouse: Warehouse, ledger: Ledger, policy: Policy) -> se
 
 
 def held_months(warehouse: Warehouse, ledger: Ledger, policy: Policy) -> set[Month]:
-    """The months of which anything private is left: a partition, ingested rows, a draw."""
-    found = {month for path in warehouse.private.glob("*/*") if (month := as_month(path.name)) and path.is_dir()}
+    """The months of which anything private is left: a partition, ingested rows, sealed reports, a draw."""
+    folders = (*warehouse.private.glob("*/*"), *(warehouse.home / SEALED_EPOCHS).glob("*"))
+    found = {month for path in folders if (month := as_month(path.name)) and path.is_dir()}
     for batch in batches(warehouse):
         found |= {Month(name) for name in months_of(batch)}
     for charge in ledger.charges(policy.dataset):

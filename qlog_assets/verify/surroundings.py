@@ -42,7 +42,9 @@ def dropped_guards(ledger: Ledger) -> list[str]:
 def loose_modes(warehouse: Warehouse) -> list[str]:
     """Private files that others may read, and public ones that others may write; one sentence per place."""
     sentences = []
-    zones = [path for path in (warehouse.private, warehouse.landing, warehouse.dagster) if path.is_dir()]
+    zones = [
+        path for path in (warehouse.private, warehouse.landing, warehouse.dagster, warehouse.crowd) if path.is_dir()
+    ]
     ledger = warehouse.home / "ledger.db"
     for path in [*zones, *([ledger] if ledger.is_file() else [])]:
         if path.stat().st_mode & OTHERS:

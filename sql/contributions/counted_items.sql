@@ -1,5 +1,5 @@
--- How many users hold each item of a table of contributions. Numbered by text, so that a seeded draw can be repeated;
--- nothing that is drawn depends on the numbers.
+-- How many users hold each item of a table of contributions. Numbered by text alone: a seeded draw can be repeated, and
+-- steered selection breaks ties between two items of a user by their numbers, whose order nobody else may decide.
 SELECT
     * EXCLUDE (item_text),
     row_number() OVER (ORDER BY item_text) - 1 AS item_id

@@ -1,5 +1,5 @@
--- The queries of kept sessions with numbers, by text, so that a seeded draw can be repeated; nothing that is drawn
--- depends on the numbers.
+-- The queries of kept sessions with numbers, by text alone: a seeded draw can be repeated, and the order of sequences,
+-- which breaks ties in steered selection, is that of their texts whatever others hold.
 SELECT
     query,
     (row_number() OVER (ORDER BY query) - 1)::INTEGER AS query_id

@@ -13,6 +13,8 @@ import pytest
 
 from qlog_assets.attacks.auditor import AuditResult, Claim
 
+pytestmark = pytest.mark.slow
+
 Finding = Callable[[str], AuditResult]
 
 
@@ -64,6 +66,29 @@ def test_a6_sees_selection_and_counts_cost_twice_and_the_sound_release_once(find
     assert_near(finding("A6 sound, X brings the last key share"), 0.0090, 0.01)
 
 
+def test_a6_sees_half_of_delta_of_a_new_artifact_under_gaussian_noise(finding: Finding) -> None:
+    """0.45 % of 1 %, of which half is for new artifacts: sampling. 2.5 of 3: nothing is new that could use its half."""
+    assert_near(finding("A6 Gaussian, an artifact only X sent"), 0.0042, 0.01)
+    assert_near(finding("A6 Gaussian, X brings the last key share"), 0.0042, 0.01)
+    assert_near(finding("A6 Gaussian, an artifact that others sent"), 2.4, 3)
+
+
+def test_a6_sees_what_fake_accounts_learn(finding: Finding) -> None:
+    """Everything under FT_u; 0.99 of 1 and 2.5 of 3 where noise is added: sampling, and as for accounts of people."""
+    assert finding("A6 FT_u, k - 1 fake accounts").measured > 0.99
+    assert_near(finding("A6 sound, fake accounts"), 0.97, 1)
+    assert_near(finding("A6 Gaussian, fake accounts"), 2.4, 3)
+
+
+def test_a6_sees_one_report_move_a_count_by_1_where_fake_accounts_lie_and_by_31_if_lies_are_forgotten(
+    finding: Finding,
+) -> None:
+    """Exact: 30 liars."""
+    assert finding("A6 wrong shares of fake accounts, right ones counted").measured == 31
+    assert finding("A6 wrong shares of fake accounts, right less wrong").measured == 1
+    assert finding("A6 another text of fake accounts under X's tag").measured == 1
+
+
 def test_a7_sees_the_sampling_step_and_the_synthetic_tables_at_their_claims(finding: Finding) -> None:
     """0.465 of 0.5 and 0.61 of 0.69: six trials, where a seventh would break the claim. 1.98 of 2 for the tables.
 
@@ -96,6 +121,30 @@ def test_a10_sees_one_release_at_its_claim_and_25_far_below_theirs(finding: Find
     concentrates where the loss is small. It refutes a claim of 0.2, which is what counts."""
     assert_near(finding("A10 one cached release"), 0.18, 0.2)
     assert_near(finding("A10 25 re-runs claimed as 25"), 0.80, 5)
+
+
+def test_a11_sees_new_items_of_a_steered_selection_use_up_their_delta(finding: Finding) -> None:
+    """4.6, 4.4 and 3.6 % of 5 %, which is the part of δ for new items: sampling, in 100,000 to 5,000 runs.
+
+    1.3 % of 5 % where X's items must pass the first look by themselves at a small ε. The claim may not count on that,
+    as others can help them over it. A threshold one percent too low shows 7.9 %.
+    """
+    assert_near(finding("A11 steered selection, a new item"), 0.045, 0.05)
+    assert_near(finding("A11 steered selection, an item that others leave out"), 0.041, 0.05)
+    assert_near(finding("A11 steered selection, several items that others leave out"), 0.031, 0.05)
+    assert_near(finding("A11 steered selection, several new items"), 0.012, 0.05)
+    assert finding("A11 steered selection, threshold one percent too low").measured > 0.075
+
+
+def test_a11_sees_about_half_of_epsilon_in_whether_a_shared_item_is_named(finding: Finding) -> None:
+    """1.1 of 2: whether a value passes a threshold shows less than the value, and a tenth of μ² is in the counts.
+
+    0.5 of 3 for a known item: the counts have a third of μ², and it is seen three deviations out. That a known item had
+    noise only where it is held would show 4.5.
+    """
+    assert_near(finding("A11 steered selection, a shared item"), 1.0, 2)
+    assert_near(finding("A11 steered selection, a known item"), 0.35, 3)
+    assert finding("A11 steered selection, known items noised only where held").measured > 4
 
 
 def test_zealous_uses_up_its_claims(finding: Finding) -> None:

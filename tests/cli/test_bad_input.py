@@ -47,7 +47,7 @@ REFUSALS: dict[str, tuple[tuple[str, ...], str]] = {
     "month outside the policy": (("release", "safelog", "--month", "2007-01"), "first or last in the policy"),
     "empty month": (("release", "safelog", "--month", "2006-05"), "no rows of 2006-05 were ingested: run qlog ingest"),
     "unknown mechanism": (("release", "safe_log", "--month", MARCH), "safe_log"),
-    "mechanism that cannot be released": (("release", "crowd", "--month", MARCH), "crowd"),
+    "mechanism that cannot be released": (("release", "baselines", "--month", MARCH), "baselines"),
     "unknown key": (
         ("release", "safelog", "--month", MARCH, "--set", "treshold=5"),
         "treshold: unknown key: perhaps threshold",

@@ -222,6 +222,7 @@ def test_a_full_standard_output_is_one_line_and_exit_code_2(words: tuple[str, ..
     assert "could not be written to standard output (No space left on device)" in answer.refusal
 
 
+@pytest.mark.slow
 def test_a_terminal_that_knows_no_utf_8_gets_an_answer(home: Path) -> None:
     plain = qlog(home, "guarantee", "safelog", "--json").json
     answer = run(str(PROGRAM), "guarantee", "safelog", "--json", PYTHONIOENCODING="ascii")

@@ -18,7 +18,8 @@ def test_every_command_has_examples_that_its_parser_takes() -> None:
     for words, command in commands.items():
         assert EXAMPLES[words]
         for line in EXAMPLES[words]:
-            assert parse(line) == words
+            # A group that does nothing by itself shows a command below it.
+            assert f"{parse(line)} ".startswith(f"{words} ")
             assert line in command.epilog
 
 

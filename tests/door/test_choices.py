@@ -64,19 +64,31 @@ def test_what_is_offered_is_within_the_budget_and_never_dearer_than_what_was_ask
     assert "--set" not in run and f"config: {{{mechanism.name}: " in run
 
 
-@pytest.mark.parametrize("delta_left, has_urls", [("0", True), ("1e-6", False)])
+@pytest.mark.parametrize(
+    "variant, delta_left, has_urls",
+    [("sound", "0", True), ("sound", "1e-6", False), ("modern", "1e-6", True), ("modern", "1e-6", False)],
+)
 def test_what_a_part_that_is_off_does_not_take_buys_the_others_and_its_keys_are_not_offered(
-    tmp_path: Path, delta_left: str, has_urls: bool
+    tmp_path: Path, variant: str, delta_left: str, has_urls: bool
 ) -> None:
     (mechanism,) = (each for each in releasable() if each.name == "safelog")
-    policy = Policy(dataset="small", has_urls=has_urls)
+    policy = Policy(dataset="small", has_urls=has_urls, safelog={"variant": variant})
     assert policy.section("safelog").click_scale is not None  # type: ignore[attr-defined]
+    assert policy.section("safelog").click_share is not None  # type: ignore[attr-defined]
     ledger = account(tmp_path, Budget(Fraction(2), Fraction(delta_left)), "1.25")
     words = budget_choices(ledger, policy, mechanism, APRIL, "command")
     chosen = offered(policy, mechanism, words)
     loss = mechanism.guarantee(chosen.variant(mechanism), chosen.parameters(mechanism)).proven
     assert loss is not None and loss.epsilon == Fraction("0.75"), "all that is left"
-    assert "selection_scale" in words and "click" not in words
+    key = {"sound": "selection_scale", "modern": "epsilon"}[variant]
+    assert f"--set {key}=" in words and "click" not in words
+
+
+def test_without_delta_modern_safelog_cannot_be_had_and_is_not_offered(tmp_path: Path) -> None:
+    (mechanism,) = (each for each in releasable() if each.name == "safelog")
+    ledger = account(tmp_path, Budget(Fraction(2), Fraction(0)), "1.25")
+    words = budget_choices(ledger, Policy(dataset="small"), mechanism, APRIL, "command")
+    assert f"what is left buys no safelog release of {APRIL}" in words and "--set " not in words
 
 
 def test_where_nothing_is_left_only_a_budget_is_offered_and_it_holds_what_was_asked(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import stat
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from support.tampering import edit_json, flip
 
 from qlog_assets.door.draws import DrawError, DrawnRelease, discard_draw, load_draw, store_draw
 from qlog_assets.mechanisms.mechanism import Drawn, DrawnTable
+from qlog_assets.report.table_noise import Look, Reach, TableNoise
 from qlog_assets.storage.warehouse import Warehouse
 
 FINGERPRINT = "f" * 64
@@ -49,6 +51,17 @@ def test_a_draw_comes_back_as_it_was_stored(warehouse: Warehouse) -> None:
     assert back.public_texts.to_pylist() == ["weather"]
 
 
+def test_what_a_draw_says_of_its_noise_comes_back_and_an_earlier_draw_says_nothing(warehouse: Warehouse) -> None:
+    noise = TableNoise("discrete Gaussian", 48.2, tested=False, reaches=(Reach(1, (Look(29.5, 4.75),)),))
+    table = DrawnTable(as_table("queries", [("weather", 40)]), 1, noise=noise)
+    store_draw(warehouse, release(), Drawn({"queries": table}))
+    assert load_draw(warehouse, FINGERPRINT).read().tables["queries"].noise == noise
+    path = warehouse.draws / FINGERPRINT / "draw.json"
+    facts = json.loads(path.read_text(encoding="utf-8"))
+    path.write_text(json.dumps({name: facts[name] for name in facts if name != "noise"}), encoding="utf-8")
+    assert load_draw(warehouse, FINGERPRINT).read().tables["queries"].noise is None
+
+
 def test_an_empty_table_comes_back_as_an_empty_table(warehouse: Warehouse) -> None:
     empty = Drawn({"queries": DrawnTable(as_table("queries", []), 10)}, pa.array([], pa.string()))
     store_draw(warehouse, release(), empty)
@@ -78,7 +91,7 @@ def test_the_digest_covers_every_file_and_every_fact(warehouse: Warehouse) -> No
     assert len(digests) == 5
 
 
-@pytest.mark.parametrize("text", ["", "[]", "{}", '{"release": {}, "thresholds": {}}'])
+@pytest.mark.parametrize("text", ["", "[]", "{}", '{"release": {}, "thresholds": {}}', "null"])
 def test_a_draw_that_cannot_be_read_is_an_error_without_a_value_in_it(warehouse: Warehouse, text: str) -> None:
     store_draw(warehouse, release(), drawn())
     (warehouse.draws / FINGERPRINT / "draw.json").write_text(text, encoding="utf-8")

@@ -7,6 +7,7 @@ probability δ = 1e-6 per run, and that is the false-alarm rate: 3 in 100,000 fo
 
 from __future__ import annotations
 
+import json
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,10 +17,11 @@ import pytest
 from support.cli import Answer, qlog
 from support.instances import edit_policy
 
+from qlog_assets.ledger.records import STEERING
 from qlog_assets.synthetic import plant
 
 ROWS = 12_000
-MONTH = "2006-03"
+MONTH, NEXT_MONTH = "2006-03", "2006-04"
 SYNTH = ("synth", ROWS, "--first", MONTH, "--last", MONTH, "--json")
 POLICY = """\
 dataset = "canaries"
@@ -35,6 +37,7 @@ kind = "query_list"
 path = "pool.txt"
 
 [safelog]
+variant = "sound"
 queries_per_user = 40
 clicks_per_user = 40
 selection_scale = "0.25"
@@ -48,11 +51,16 @@ items_per_user = 40
 epsilon = 160
 delta = "1e-6"
 """
+STEERED = (
+    POLICY.partition("[safelog]")[0].replace('last = "2006-03"', 'last = "2006-04"')
+    + '[safelog]\nepsilon = 160\ndelta = "1e-6"\n'
+)
+"""Modern Safelog with as little noise, two months: the second is steered by what the first published."""
 
 
-def secrets_of(seed: int) -> list[str]:
+def secrets_of(seed: int, rows: int = ROWS) -> list[str]:
     """What was planted: queries and the sites that their users click."""
-    return [text for canary in plant(ROWS, seed) for text in (canary.query, canary.url)]
+    return [text for canary in plant(rows, seed) for text in (canary.query, canary.url)]
 
 
 def texts_in(folder: Path) -> Iterator[str]:
@@ -65,14 +73,14 @@ def texts_in(folder: Path) -> Iterator[str]:
             yield path.read_bytes().decode("utf-8", errors="replace")
 
 
-def leaked(seed: int, texts: Iterator[str]) -> set[str]:
+def leaked(seed: int, texts: Iterator[str], rows: int = ROWS) -> set[str]:
     seen = "\n".join(texts).lower()
-    return {secret for secret in secrets_of(seed) if secret.lower() in seen}
+    return {secret for secret in secrets_of(seed, rows) if secret.lower() in seen}
 
 
-def make_home(home: Path) -> Path:
+def make_home(home: Path, policy: str = POLICY) -> Path:
     home.mkdir()
-    (home / "policy.toml").write_text(POLICY, encoding="utf-8")
+    (home / "policy.toml").write_text(policy, encoding="utf-8")
     (home / "pool.txt").write_text("weather\nnews\nchess\nmap\n", encoding="utf-8")
     return home
 
@@ -82,6 +90,29 @@ def outside_private(home: Path) -> Iterator[str]:
     for zone in ("released", "dagster"):
         yield from texts_in(home / zone)
     yield from (path.read_bytes().decode("utf-8", errors="replace") for path in home.glob("ledger.db*"))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", [31, 32, 33])
+def test_no_canary_is_seen_where_one_month_of_modern_safelog_steers_the_next(tmp_path: Path, seed: int) -> None:
+    home = make_home(tmp_path / "warehouse", STEERED)
+    answers = [
+        qlog(home, "synth", 2 * ROWS, "--first", MONTH, "--last", NEXT_MONTH, "--seed", seed, "--json"),
+        qlog(home, "release", "safelog", "--month", MONTH, "--json"),
+        qlog(home, "release", "safelog", "--month", NEXT_MONTH, "--json"),
+        qlog(home, "audit"),
+    ]
+    assert [answer.code for answer in answers] == [0] * len(answers), answers[-1].err
+    folders = [Path(answer.json["path"]) for answer in answers[1:3]]
+    manifests = [json.loads((folder / "manifest.json").read_text(encoding="utf-8")) for folder in folders]
+    assert [manifest["variant"] for manifest in manifests] == ["modern", "modern"]
+    assert [STEERING in {pool["kind"] for pool in manifest["pools"]} for manifest in manifests] == [False, True]
+    assert all(sum(answer.json["rows"].values()) >= 5 for answer in answers[1:3]), "a release of nothing proves nothing"
+    assert leaked(seed, texts_in(home / "private"), 2 * ROWS) == set(secrets_of(seed, 2 * ROWS)), (
+        "they were there to be found"
+    )
+    assert leaked(seed, outside_private(home), 2 * ROWS) == set()
+    assert leaked(seed, (answer.out + answer.err for answer in answers), 2 * ROWS) == set()
 
 
 @pytest.mark.slow

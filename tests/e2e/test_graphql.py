@@ -118,6 +118,8 @@ def test_a_released_table_says_how_it_was_made_and_shows_its_first_rows(ask: Ask
     assert facts["dagster/row_count"] >= 1 and facts["seconds"] > 0
     assert "charged by this run" not in facts, "the draw's run was; publishing never is"
     assert "| query" in facts["preview"] and Path(facts["path"]).is_dir()
+    assert facts["noise standard deviation in users"] > 0 and "Every count has random noise" in facts["noise"]
+    assert "| Number of users | Standard error |" in facts["errors by size"]
 
 
 @pytest.mark.parametrize("asset", ["selected", "released_queries", "released_clicks", "released_transitions"])

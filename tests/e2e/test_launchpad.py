@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from support.browser import picture
+from support.crowd_epochs import job_of, seal
 from support.door import charges, warehouse_at
 from support.instances import MONTHS, Prepared, copy_warehouse, edit_policy
 from support.launchpad import SLOW_MACHINE, launch, open_launchpad, pick, write, written
@@ -14,7 +15,9 @@ from support.server import Server
 
 from qlog_assets.ledger import Ledger
 from qlog_assets.mechanisms.register import releasable, simulated
+from qlog_assets.months import Month
 from qlog_assets.pipeline.batches import batches
+from qlog_assets.policy import Policy
 from qlog_assets.studies.register import studies
 
 if TYPE_CHECKING:
@@ -39,7 +42,14 @@ query { repositoriesOrError { ... on RepositoryConnection { nodes { jobs { name 
 
 @pytest.fixture(scope="module")
 def home(prepared: Prepared, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return copy_warehouse(prepared("ingested"), tmp_path_factory.mktemp("pad") / "warehouse")
+    home = copy_warehouse(prepared("ingested"), tmp_path_factory.mktemp("pad") / "warehouse")
+    asked = Policy.load(home / "policy.toml").section("crowd")
+    limits = {name: getattr(asked, name) for name in ("artifacts_per_user", "share_threshold")}
+    # Nobody reads a log for CrowdLogging: its month is what people's own machines sent.
+    month = Month(MARCH)
+    sent = {f"account {number}": [("weather",)] for number in range(8)}
+    seal(home, month, {job_of("queries", month, **limits): sent})
+    return home
 
 
 def test_every_job_is_launched_by_a_test_below(server: Server) -> None:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.browser
 MAY = "2024-05"
-POLICY = f'dataset = "library"\nfirst = "{MAY}"\nlast = "{MAY}"\nhas_urls = false\n'
+POLICY = f'dataset = "library"\nfirst = "{MAY}"\nlast = "{MAY}"\nhas_urls = false\n[safelog]\nepsilon = 1.5\n'
 PARTITIONS = """
 query Partitions($asset: [String!]!) { assetNodeOrError(assetKey: {path: $asset}) { ... on AssetNode {
     assetPartitionStatuses { __typename
@@ -123,15 +123,17 @@ def test_an_operators_month(server: Server, home: Path) -> None:
         assert len(charges(home)) == 1
 
         # The policy changes: the request is refused, says why on the draw's page, and nothing turns red.
-        edit_policy(home, safelog="threshold = 40")
+        edit_policy(home, safelog="epsilon = 1.25")
         open_launchpad(server, page, "safelog_release")
         pick(page, MAY)
         status, said = launch(server, page, "safelog_release")
-        assert status == "SUCCESS" and "differs in parameter threshold (25, now 40)" in said
+        assert status == "SUCCESS" and "differs in parameter epsilon (1.5, now 1.25)" in said
+        # The page scrolls to the run's end; who looks for the reason types into the filter above the log.
+        page.get_by_placeholder("Filter").first.fill("refused")
         shows(page, "refused, nothing was done")
         picture(page, "month-refused-run")
         page.goto(f"{server.address}/assets/selected?view=events&partition={MAY}")
-        shows(page, "differs in parameter threshold (25, now 40)")
+        shows(page, "differs in parameter epsilon (1.5, now 1.25)")
         picture(page, "month-refused")
         assert [failed_months(server, asset) for asset in ("capped_log", "selected", "released_queries")] == [[]] * 3
         assert len(charges(home)) == 1

@@ -310,7 +310,7 @@ def test_a_shorter_window_leaves_every_window_that_holds_a_charge_as_it_was_prom
     assert ledger.reserve(**request(month="2006-02", delta="0"))[1]
     # From January 2006 to December any window of twelve months that holds January is full.
     for month in ("2006-03", "2006-12"):
-        with pytest.raises(BudgetError):
+        with pytest.raises(BudgetError, match="the next month that fits is 2007-01"):
             ledger.reserve(**request(month=month, delta="0"))
     assert ledger.reserve(**request(month="2007-01", epsilon="3", delta="0"))[1]
 

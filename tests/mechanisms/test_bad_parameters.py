@@ -31,6 +31,9 @@ BAD: list[tuple[type[Parameters], str, list[Any]]] = [
     (SafelogParameters, "threshold", BAD_COUNT),
     (SafelogParameters, "queries_per_user", BAD_COUNT),
     (SafelogParameters, "pool_probability", [0, "1.1", "NaN", 0.5]),
+    (SafelogParameters, "epsilon", BAD_EPSILON),
+    (SafelogParameters, "click_share", [0, 1, "NaN", 0.5]),
+    (SafelogParameters, "transition_share", [0, 1, "NaN", "0.75"]),
     (ZealousParameters, "epsilon", BAD_EPSILON),
     (ZealousParameters, "delta", [0, *BAD_DELTA]),
     (ZealousParameters, "items_per_user", BAD_COUNT),
@@ -89,7 +92,7 @@ def test_associations_need_two_pairs_a_user() -> None:
 def test_unknown_names_and_the_wrong_model_are_refused_with_the_choices() -> None:
     with pytest.raises(ParameterError, match="baselines, crowd, safelog, sanitized, sessions, zealous"):
         guarantee("laplace", "sound", SafelogParameters())
-    with pytest.raises(ParameterError, match="choose one of sound, paper"):
+    with pytest.raises(ParameterError, match="choose one of modern, sound, paper"):
         guarantee("safelog", "best", SafelogParameters())
     with pytest.raises(ParameterError, match="takes SafelogParameters"):
         guarantee("safelog", "sound", CrowdParameters())

@@ -21,13 +21,14 @@ from qlog_assets.privacy.guarantee import Guarantee, PrivacyLoss, printed
 from qlog_assets.privacy.korolova import turning_point
 
 ALL = [(mechanism, variant) for mechanism in names() for variant in known(mechanism).variants]
-SHARED_BUDGET = {("zealous", "modern"), ("sessions", "modern")}
+SHARED_BUDGET = {("safelog", "modern"), ("zealous", "modern"), ("sessions", "modern"), ("crowd", "gaussian")}
 """Tables share one budget: ρ adds up to the whole, each table's own ε and δ do not."""
 PUBLISHABLE = SHARED_BUDGET | {
     ("safelog", "sound"),
     ("zealous", "sound"),
     ("sessions", "sound"),
     ("crowd", "sound"),
+    ("crowd", "gaussian"),
     ("sanitized", "sound"),
 }
 
@@ -45,6 +46,9 @@ VALUES: dict[str, dict[str, st.SearchStrategy[Any]]] = {
     "safelog": {
         "queries_per_user": COUNT,
         "clicks_per_user": COUNT,
+        "epsilon": EPSILON,
+        "click_share": SHARE,
+        "transition_share": SHARE,
         "selection_scale": SCALE,
         "click_scale": SCALE,
         "transition_scale": SCALE,
@@ -65,7 +69,7 @@ VALUES: dict[str, dict[str, st.SearchStrategy[Any]]] = {
         "epsilon": EPSILON,
         "delta": DELTA,
         "min_users": COUNT,
-        "method": st.sampled_from(["gaussian_counts", "sips", "truncated_geometric", "weighted_gaussian"]),
+        "method": st.sampled_from(["gaussian_counts", "sips", "steered", "truncated_geometric", "weighted_gaussian"]),
         "set_share": SHARE,
         "counted_items_per_user": COUNT,
         "user_bound": st.integers(1000, 10**7),
@@ -86,14 +90,14 @@ VALUES: dict[str, dict[str, st.SearchStrategy[Any]]] = {
         "delta_share_clicks": SHARE,
         "epsilon": EPSILON,
         "click_share": SHARE,
-        "method": st.sampled_from(["gaussian_counts", "weighted_gaussian"]),
+        "method": st.sampled_from(["gaussian_counts", "steered", "weighted_gaussian"]),
         "set_share": SHARE,
         "counted_items_per_user": COUNT,
         "domain": st.just("open"),  # pairs over a release are priced by themselves below
     },
     "crowd": {
         "artifacts_per_user": COUNT,
-        "jobs": st.sampled_from([("queries",), ("clicks", "queries")]),
+        "jobs": st.sampled_from([("queries",), ("clicks", "queries"), ("click_hosts", "queries", "urls")]),
         "epsilon": EPSILON,
         "delta": DELTA,
         "share_threshold": COUNT,
@@ -114,7 +118,7 @@ VALUES: dict[str, dict[str, st.SearchStrategy[Any]]] = {
         "epsilon": EPSILON,
         "delta": DELTA,
         "pairs_per_user": st.integers(2, 60),
-        "method": st.sampled_from(["stability", "weighted_gaussian"]),
+        "method": st.sampled_from(["stability", "steered", "weighted_gaussian"]),
         "set_share": SHARE,
         "counted_pairs_per_user": COUNT,
         "clicks": st.booleans(),
@@ -129,6 +133,7 @@ VALUES: dict[str, dict[str, st.SearchStrategy[Any]]] = {
 UP, DOWN, SAME = 1, -1, 0
 TOTALS = {"epsilon": (UP, SAME), "delta": (SAME, UP)}
 DIRECTIONS: dict[tuple[str, str], dict[str, tuple[int, int]]] = {
+    ("safelog", "modern"): TOTALS,
     ("safelog", "sound"): {
         "queries_per_user": (UP, SAME),
         "clicks_per_user": (UP, SAME),
@@ -166,6 +171,7 @@ DIRECTIONS: dict[tuple[str, str], dict[str, tuple[int, int]]] = {
         "threshold": (DOWN, DOWN),
     },
     ("crowd", "sound"): TOTALS,
+    ("crowd", "gaussian"): TOTALS,
     ("crowd", "ft_a"): {},
     ("crowd", "ft_u"): {},
     ("crowd", "dp_a"): TOTALS,
@@ -345,16 +351,34 @@ def test_the_parts_of_a_sound_release_add_up_to_it(mechanism: str, variant: str)
     assert sum(loss.rho or 0 for loss in parts) == guaranteed.proven.rho
 
 
-@pytest.mark.parametrize("method", ["gaussian_counts", "weighted_gaussian", "sips", "truncated_geometric"])
+@pytest.mark.parametrize("method", ["steered", "gaussian_counts", "weighted_gaussian", "sips", "truncated_geometric"])
 def test_modern_selection_spends_its_total_and_no_more(method: str) -> None:
     parameters = ZealousParameters(method=method, epsilon="2.3", delta="1e-6", kinds=("queries", "clicks"))
     assert_shared(guarantee("zealous", "modern", parameters), adds_up=method != "truncated_geometric")
 
 
-@pytest.mark.parametrize("method", ["gaussian_counts", "weighted_gaussian"])
+@pytest.mark.parametrize("method", ["steered", "gaussian_counts", "weighted_gaussian"])
 def test_sequences_and_clicks_spend_their_total_and_no_more(method: str) -> None:
     parameters = SessionParameters(method=method, epsilon="2.3", delta="1e-6")
     assert_shared(guarantee("sessions", "modern", parameters), adds_up=True)
+
+
+def test_queries_clicks_and_transitions_spend_their_total_and_no_more() -> None:
+    parameters = SafelogParameters(epsilon="2.3", delta="1e-6")
+    assert_shared(guarantee("safelog", "modern", parameters), adds_up=True)
+
+
+def test_a_table_of_modern_safelog_that_is_off_leaves_its_share_to_the_queries() -> None:
+    parameters = SafelogParameters()
+    whole = guarantee("safelog", "modern", parameters)
+    assert [part.name for part in whole.parts] == ["queries", "clicks", "transitions"]
+    for off in ("click_share", "transition_share"):
+        rest = guarantee("safelog", "modern", parameters.with_changes(**{off: None}))
+        assert len(rest.parts) == 2 and rest.proven == whole.proven
+        before, after = whole.parts[0].proven, rest.parts[0].proven
+        assert before is not None and after is not None and after.epsilon > before.epsilon
+    alone = guarantee("safelog", "modern", parameters.with_changes(click_share=None, transition_share=None))
+    assert alone.parts[0].proven == alone.proven == whole.proven
 
 
 def test_pairs_over_a_release_cost_no_delta_and_clicks_bring_their_own() -> None:
@@ -387,7 +411,7 @@ def assert_shared(guaranteed: Guarantee, *, adds_up: bool) -> None:
         assert sum(rhos) == guaranteed.proven.rho
 
 
-@pytest.mark.parametrize("method", ["gaussian_counts", "weighted_gaussian"])
+@pytest.mark.parametrize("method", ["steered", "gaussian_counts", "weighted_gaussian"])
 def test_modern_kinds_with_a_budget_each_spend_no_more_than_one_shared_budget(method: str) -> None:
     for epsilon in (Fraction(1, 2), Fraction("2.3"), Fraction(8)):
         for delta in (Fraction(1, 1000), Fraction(1, 10**6)):

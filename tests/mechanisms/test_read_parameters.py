@@ -14,6 +14,7 @@ from support.instances import edit_policy
 from qlog_assets.errors import ParameterError
 from qlog_assets.mechanisms.register import mechanism
 from qlog_assets.policy import Policy
+from qlog_assets.privacy.guarantee import WORDS
 from qlog_assets.report.manifest import load_manifest
 from qlog_assets.storage.engine import Engine
 from qlog_assets.studies.simulation import simulate
@@ -29,9 +30,25 @@ OTHER = {
     "set_share": "0.5",
     "counted_items_per_user": "3",
     "min_users": "5",
+    "selection_scale": "3",
+    "session_scale": "7",
+    "click_scale": "5",
+    "transition_scale": "7",
+    "threshold": "33",
+    "epsilon": "3",
+    "click_share": "0.5",
+    "transition_share": "0.3",
+    "counted_pairs_per_user": "3",
+    "delta_share_associations": "0.25",
+    "minimum_support": "0.1",
+    "diversity_of": "queries",
+    "clicks": "false",
 }
 """Another value for every parameter that some variant does not read."""
 SETTINGS: list[tuple[str, str, dict[str, Any], set[str]]] = [
+    ("safelog", "modern", {}, set()),
+    ("safelog", "modern", {"transition_share": None}, set()),
+    ("safelog", "modern", {"click_share": None}, {"clicks_per_user", "click_support"}),
     ("safelog", "sound", {}, set()),
     ("safelog", "sound", {"transition_scale": None}, {"transition_threshold"}),
     (
@@ -43,8 +60,28 @@ SETTINGS: list[tuple[str, str, dict[str, Any], set[str]]] = [
     ("safelog", "sound", {"delta": "0", "click_support": "public_list"}, {"delta_share_clicks"}),
     ("zealous", "sound", {}, {"method", "set_share", "counted_items_per_user"}),
     ("zealous", "modern", {}, {"min_users"}),
+    ("zealous", "modern", {"method": "steered"}, {"min_users", "set_share", "counted_items_per_user"}),
     ("zealous", "modern", {"method": "gaussian_counts"}, {"min_users", "set_share", "counted_items_per_user"}),
     ("zealous", "modern", {"method": "truncated_geometric"}, {"min_users", "set_share", "counted_items_per_user"}),
+    (
+        "sessions",
+        "modern",
+        {"method": "steered"},
+        {"session_scale", "click_scale", "threshold", "delta_share_clicks", "set_share", "counted_items_per_user"},
+    ),
+    (
+        "sanitized",
+        "sound",
+        {"method": "steered"},
+        {
+            "set_share",
+            "counted_pairs_per_user",
+            "delta_share_associations",
+            "minimum_support",
+            "diversity_of",
+            "clicks",
+        },
+    ),
 ]
 IDS = [f"{name} {variant} {chosen}" for name, variant, chosen, _ in SETTINGS]
 
@@ -55,11 +92,14 @@ def test_what_is_not_printed_does_not_change_the_guarantee(
 ) -> None:
     asked = mechanism(name)
     parameters = asked.parameters(**chosen)
-    charged = parameters.as_released()
+    charged = asked.charged_parameters(variant, parameters)
+    # What belongs to other variants is no part of the request at all.
+    left_out = set(parameters.as_released()) - set(charged)
+    assert left_out == asked.variant(variant).leaves_out
     assert set(charged) - set(asked.printed_parameters(variant, charged)) == unread
     assert asked.printed_parameters(variant, charged, words=1) == charged
     stated = asked.guarantee(variant, parameters).as_json()
-    for other in unread:
+    for other in unread | left_out:
         changed = parameters.with_changes(**{other: OTHER[other]})
         assert dict(changed)[other] != dict(parameters)[other]
         assert asked.guarantee(variant, changed).as_json() == stated, other
@@ -75,6 +115,7 @@ def test_what_is_not_printed_does_not_change_the_guarantee(
         ("zealous", "sound", {"variant": "sound"}, "method"),
         ("zealous", "sound", {"variant": "sound"}, "set_share"),
         ("zealous", "sound", {"variant": "sound"}, "counted_items_per_user"),
+        ("safelog", "modern", {"click_share": "none"}, "clicks_per_user"),
         ("zealous", "modern", {"method": "gaussian_counts"}, "set_share"),
         ("zealous", "modern", {"method": "truncated_geometric"}, "counted_items_per_user"),
     ],
@@ -83,7 +124,9 @@ def test_what_is_not_printed_does_not_change_the_draw(
     ingested: Path, name: str, variant: str, settings: dict[str, str], other: str
 ) -> None:
     def drawn(changes: dict[str, str], run: str) -> dict[str, Any]:
-        little_noise = {"epsilon": "20", "delta": "0.01", "items_per_user": "4"} if name == "zealous" else {}
+        little_noise = {"epsilon": "20", "delta": "0.01"} if (name, variant) != ("safelog", "sound") else {}
+        if name == "zealous":
+            little_noise["items_per_user"] = "4"
         texts = {f"{name}.{key}": text for key, text in {**little_noise, **settings, **changes}.items()}
         warehouse, policy = warehouse_at(ingested), Policy.load(ingested / "policy.toml").with_settings(texts)
         with Engine.open(warehouse) as engine:
@@ -118,13 +161,19 @@ def test_a_pool_that_would_drown_the_release_in_fakes_is_refused_by_its_size_alo
 
 
 @pytest.mark.slow
-def test_the_manifest_prints_what_modern_read_and_audits_green(ingested: Path) -> None:
-    edit_policy(ingested, zealous='epsilon = 20\ndelta = "0.01"')
+@pytest.mark.parametrize(
+    ("method", "second_step"),
+    [("steered", set()), ("weighted_gaussian", {"set_share", "counted_items_per_user"})],
+)
+def test_the_manifest_prints_what_modern_read_and_audits_green(
+    ingested: Path, method: str, second_step: set[str]
+) -> None:
+    edit_policy(ingested, zealous=f'method = "{method}"\nepsilon = 20\ndelta = "0.01"')
     answer = qlog(ingested, "release", "zealous", "--month", MARCH, "--json").json
     manifest = load_manifest(Path(answer["path"]) / "manifest.json")
-    assert manifest["words"] == 2
+    assert manifest["words"] == WORDS
     assert set(manifest["parameters"]) == {
-        "items_per_user", "kinds", "epsilon", "delta", "method", "set_share", "counted_items_per_user",
+        "items_per_user", "kinds", "epsilon", "delta", "method", *second_step,
     }  # fmt: skip
     assert "min_users" not in (Path(answer["path"]) / "datasheet.html").read_text(encoding="utf-8")
     report = audit_warehouse(warehouse_at(ingested))

@@ -23,16 +23,21 @@ ROOT = Path(__file__).resolve().parents[2]
 NAMES = [each.name for each in releasable()]
 
 PINS = {
-    "safelog": (2, "0e5650890cf684e4"),
-    "sanitized": (1, "b89ea350684a72ca"),
-    "sessions": (1, "ee7a07e04855f5d7"),
-    "zealous": (1, "88f18af1dab1b63b"),
+    "crowd": (1, "a8b1ebc4ae03e796"),
+    "safelog": (2, "9fec2b2af71dc235"),
+    "sanitized": (1, "5d04088f48ce6182"),
+    "sessions": (1, "2cc633e762fb6730"),
+    "zealous": (1, "8a2fa73c7872214d"),
 }
 
+CROWD_LAW = ("aggregation", "decoding", "field", "jobs", "keys", "messages", "sealing", "shares")
+"""From sealed reports to counts; what else is in the room has done its work when an epoch is sealed."""
+
 # What these say is part of the request itself (parameters), of its price in words (the type of a guarantee, numbers in
-# print), or is never published (what only `paper` variants draw).
+# print), or is never published (what only `paper` variants and studies draw).
 NOT_THE_LAW = (
     "paper.py",
+    "central_log.py",
     "parameters.py",
     "privacy/guarantee.py",
     "privacy/bounds.py",
@@ -47,7 +52,10 @@ def sources(each: Mechanism) -> list[str]:
     law = (
         f"qlog_assets/mechanisms/{each.name}/",
         "qlog_assets/mechanisms/contributions.py",
+        *(f"qlog_assets/crowd/{name}.py" for name in CROWD_LAW),
+        "qlog_assets/mechanisms/steered_tables.py",
         "qlog_assets/pipeline/released_domain.py",
+        "qlog_assets/pipeline/steering.py",
         "qlog_assets/privacy/",
         "qlog_assets/pipeline/cleaned_log.py",
         "qlog_assets/sources/normalise.py",
@@ -128,6 +136,7 @@ def test_noise_counting_statements_and_normalisation_are_among_the_sources() -> 
     found = sources(mechanism("safelog"))
     assert {
         "qlog_assets/mechanisms/safelog/draw.py",
+        "qlog_assets/mechanisms/safelog/draw_modern.py",
         "qlog_assets/mechanisms/safelog/noise.py",
         "qlog_assets/mechanisms/safelog/stages.py",
         "qlog_assets/privacy/histogram.py",
@@ -147,7 +156,17 @@ def test_noise_counting_statements_and_normalisation_are_among_the_sources() -> 
         "sql/safelog/pool_augmented.sql",
         "sql/safelog/query_counts.sql",
         "sql/safelog/released_transition_counts.sql",
+        "sql/safelog/contributed_queries.sql",
+        "sql/safelog/known_clicks.sql",
     } <= set(found)
+    for name in (each.name for each in releasable() if each.may_be_steered):
+        assert {
+            "qlog_assets/mechanisms/steered_tables.py",
+            "qlog_assets/pipeline/steering.py",
+            "qlog_assets/privacy/hidden_items.py",
+            "qlog_assets/privacy/scaled_counts.py",
+            "qlog_assets/privacy/steered.py",
+        } <= set(sources(mechanism(name))), name
     assert {
         "qlog_assets/mechanisms/zealous/guarantee.py",
         "qlog_assets/privacy/gaussian.py",
@@ -158,6 +177,18 @@ def test_noise_counting_statements_and_normalisation_are_among_the_sources() -> 
         "sql/contributions/named_items.sql",
         "sql/contributions/numbered_contributions.sql",
     } <= set(sources(mechanism("zealous")))
+    assert {
+        "qlog_assets/crowd/aggregation.py",
+        "qlog_assets/crowd/messages.py",
+        "qlog_assets/crowd/sealing.py",
+        "qlog_assets/crowd/shares.py",
+        "qlog_assets/mechanisms/crowd/guarantee.py",
+        "qlog_assets/mechanisms/crowd/noise.py",
+        "qlog_assets/privacy/gaussian.py",
+        "qlog_assets/privacy/selection.py",
+        "sql/crowd/artifacts_by_text.sql",
+        "sql/crowd/spent_tokens.sql",
+    } <= set(sources(mechanism("crowd")))
 
 
 if __name__ == "__main__":

@@ -145,6 +145,18 @@ def test_months_are_the_partitions_of_every_asset_of_the_chain(definitions: dg.D
             assert spec.partitions_def.get_partition_keys() == ["2006-03", "2006-04", "2006-05"]
 
 
+def test_a_draw_that_a_release_may_steer_depends_on_the_draw_of_the_month_before(definitions: dg.Definitions) -> None:
+    """Backfills then go month by month. The first month has nothing before it, and can be run all the same."""
+    graph = definitions.resolve_asset_graph()
+    for mechanism in releasable():
+        key = dg.AssetKey(mechanism.draw_asset)
+        assert (key in graph.get(key).parent_keys) is mechanism.may_be_steered
+        if mechanism.may_be_steered:
+            mapping = graph.get(key).partition_mappings[key]
+            assert isinstance(mapping, dg.TimeWindowPartitionMapping)
+            assert (mapping.start_offset, mapping.end_offset) == (-1, -1)
+
+
 def test_every_stage_that_a_release_is_made_from_has_a_blocking_check(definitions: dg.Definitions) -> None:
     graph = definitions.resolve_asset_graph()
     checked = {key.asset_key.to_user_string() for key in graph.asset_check_keys if graph.get_check_spec(key).blocking}

@@ -110,7 +110,7 @@ def test_the_launchpad_takes_no_key_that_the_policy_does_not_have() -> None:
     with pytest.raises(ParameterError, match="threshold"):
         seen_by_a_run({"safelog": {"threshold": 0}})
     with pytest.raises(
-        ParameterError, match=r"safelog\.delta or sanitized\.delta or sessions\.delta or zealous\.delta"
+        ParameterError, match=r"crowd\.delta or safelog\.delta or sanitized\.delta or sessions\.delta or zealous\.delta"
     ):
         seen_by_a_run({"settings": {"delta": "0.1"}})
 

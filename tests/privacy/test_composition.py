@@ -131,7 +131,7 @@ def test_release_loss_adds_the_thresholds_delta_on_top() -> None:
 @pytest.mark.parametrize("mechanism", ["crowd", "safelog", "sanitized", "sessions", "zealous"])
 def test_accounting_inside_a_release_is_never_worse_than_the_sum(mechanism: str) -> None:
     many = {"queries_per_user": 30, "clicks_per_user": 30, "selection_scale": 30} if mechanism == "safelog" else {}
-    promise = guarantee(mechanism, next(iter(known(mechanism).variants)), known(mechanism).parameters(**many))
+    promise = guarantee(mechanism, "sound", known(mechanism).parameters(**many))
     assert promise.proven is not None
     assert pure_epsilon(promise.noise) == promise.proven.epsilon
     accounted = promise.accounted()
@@ -139,6 +139,13 @@ def test_accounting_inside_a_release_is_never_worse_than_the_sum(mechanism: str)
     if accounted is not None:
         assert accounted.epsilon < promise.proven.epsilon
         assert accounted.delta == 2 * promise.proven.delta
+
+
+@pytest.mark.parametrize("mechanism", ["safelog", "sessions", "zealous"])
+def test_a_release_by_gaussian_noise_is_accounted_by_its_own_budget_and_gains_nothing_here(mechanism: str) -> None:
+    promise = guarantee(mechanism, "modern", known(mechanism).policy_section())
+    assert promise.noise == () and promise.accounted() is None
+    assert promise.proven is not None and promise.proven.rho is not None
 
 
 # zCDP -----------------------------------------------------------------------------------------------------------------

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from fractions import Fraction
 from itertools import permutations
@@ -197,8 +198,8 @@ def test_a_later_round_looks_only_at_what_is_not_out_yet() -> None:
     user_ids, item_ids = np.repeat(np.arange(60), 9), np.tile(np.arange(9), 60)
     budget = gaussian_budget(Fraction(8), Fraction(1, 100))
     plan = plan_weighted("sips", 3, budget)
-    drawn, _ = draw_weighted(SeededRandom(8), Contributions.of(user_ids, item_ids), plan)
-    assert list(drawn) == list(range(9))
+    drawn = draw_weighted(SeededRandom(8), Contributions.of(user_ids, item_ids), plan)
+    assert list(drawn.items) == list(range(9))
 
 
 def test_counts_of_a_set_are_close_and_unbiased_on_a_long_tailed_log() -> None:
@@ -218,10 +219,13 @@ def test_an_unclear_total_does_not_stretch_the_counts() -> None:
     plan = plan_set_counts(10, 40, Fraction(4), Fraction(1, 1000))
     assert plan.total_variance is not None and plan.total_variance > (1200 / 20) ** 2
     drawn = draw_set_counts(SeededRandom(10), Contributions.of(user_ids, item_ids), np.arange(40), plan)
-    assert abs(drawn.mean() - 15) < 2  # √(10/40) of thirty users
+    assert abs(drawn.users.mean() - 15) < 2  # √(10/40) of thirty users
+    assert drawn.deviation == math.sqrt(plan.variance) / COUNT_UNIT
     clear = plan_set_counts(10, 40, Fraction(10**4))
     drawn = draw_set_counts(SeededRandom(10), Contributions.of(user_ids, item_ids), np.arange(40), clear)
-    assert np.abs(drawn - 30).max() <= 2
+    assert np.abs(drawn.users - 30).max() <= 2
+    # Thirty is twice fifteen: the noise grows as the counts do.
+    assert drawn.deviation == pytest.approx(2 * math.sqrt(clear.variance) / COUNT_UNIT, rel=0.02)
 
 
 def test_a_public_set_is_counted_whole_whoever_holds_it() -> None:

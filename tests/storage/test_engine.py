@@ -134,7 +134,7 @@ def test_an_answer_comes_without_a_word_on_standard_error(engine: Engine, wareho
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert engine.arrow("safelog/query_counts").num_rows == 3
-        assert engine.frame("safelog/query_counts").shape == (3, 2)
+        assert engine.frame("safelog/query_counts").shape == (3, 3)
         with engine.table("chosen", pa.table({"position": [0], "file_row": [1]})):
             assert engine.arrow("safelog/chosen_queries").num_rows == 1
 

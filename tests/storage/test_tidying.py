@@ -46,13 +46,17 @@ def test_the_next_command_removes_what_a_killed_process_left(home: Path) -> None
 def test_loose_modes_are_closed_and_told_in_one_line_and_public_ones_stay(home: Path) -> None:
     assert qlog(home, "ledger", "set-budget", "--epsilon", "9", "--delta", "0.1", "--reason", "an account").success
     (home / "private" / "draws" / "stored").write_text("noise", encoding="utf-8")
+    (home / "crowd" / "2006-03").mkdir(parents=True)
+    (home / "crowd" / "2006-03" / "reports.parquet").write_text("reports", encoding="utf-8")
     (home / "released" / "table.csv").write_text("public", encoding="utf-8")
-    for name in ("landing", "private", "private/draws", "private/draws/stored", "dagster", "ledger.db"):
+    private = ("landing", "private", "private/draws", "private/draws/stored", "dagster", "ledger.db")
+    private += ("crowd", "crowd/2006-03", "crowd/2006-03/reports.parquet")
+    for name in private:
         (home / name).chmod(0o777)
     public = (home / "released" / "table.csv").stat().st_mode
     answer = qlog(home, "ledger")
-    assert answer.code == 0 and answer.err.count("\n") == 1 and "and 5 more could be used by others" in answer.err
-    for name in ("landing", "private", "private/draws", "private/draws/stored", "dagster", "ledger.db"):
+    assert answer.code == 0 and answer.err.count("\n") == 1 and "and 8 more could be used by others" in answer.err
+    for name in private:
         assert stat.S_IMODE((home / name).stat().st_mode) == 0o700, name
     assert (home / "released" / "table.csv").stat().st_mode == public
     assert stat.S_IMODE((home / "released").stat().st_mode) == 0o755

@@ -105,6 +105,7 @@ def test_a_baseline_prints_what_k_users_have_with_exact_counts_and_promises_noth
     assert printed(USERS + 1) == {}
 
 
+@pytest.mark.slow
 def test_looking_at_a_month_before_its_release_is_said_in_one_line_and_after_it_no_more(released: Path) -> None:
     def simulated(month: str, *words: str) -> Answer:
         return qlog(released, "simulate", "safelog", "--month", month, *words)

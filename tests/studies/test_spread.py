@@ -13,6 +13,7 @@ from support.instances import make_home
 from qlog_assets.door.ledgers import opening_budget
 from qlog_assets.errors import QlogError
 from qlog_assets.ledger import Amount
+from qlog_assets.mechanisms.mechanism import Mechanism
 from qlog_assets.mechanisms.register import releasable
 from qlog_assets.policy import Policy
 from qlog_assets.studies.spread import amount_of, months_paid_for, within_budget
@@ -20,6 +21,7 @@ from qlog_assets.studies.spread import amount_of, months_paid_for, within_budget
 EVERY = list(releasable())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("accountant", ["basic", "zcdp"])
 @pytest.mark.parametrize("months", [1, 12])
 def test_equal_shares_of_every_month_and_mechanism_fit_the_budget_and_hardly_more_would(
@@ -43,10 +45,15 @@ def test_a_budget_for_ever_says_for_how_many_months_it_pays() -> None:
     assert months_paid_for(policy, opening_budget(policy), EVERY[:1]) == 6
 
 
-def test_a_budget_that_no_release_fits_is_refused() -> None:
-    policy = Policy(budget={"epsilon": "1e-4", "delta": "1e-5"}, unit={"window_months": 120})
+@pytest.mark.parametrize("mechanism", [*EVERY, None], ids=lambda each: "all" if each is None else each.name)
+@pytest.mark.parametrize("safelog", ["modern", "sound"])
+def test_a_budget_that_no_release_fits_is_refused(mechanism: Mechanism | None, safelog: str) -> None:
+    policy = Policy(
+        budget={"epsilon": "1e-4", "delta": "1e-5"}, unit={"window_months": 120}, safelog={"variant": safelog}
+    )
+    chosen = EVERY if mechanism is None else [mechanism]
     with pytest.raises(QlogError, match="too small for 120 months"):
-        within_budget(policy, opening_budget(policy), EVERY, 120)
+        within_budget(policy, opening_budget(policy), chosen, 120)
 
 
 @pytest.mark.study

@@ -34,6 +34,7 @@ path = "pool.txt"
 description = "Queries of the test's own"
 
 [safelog]
+variant = "sound"
 queries_per_user = 4
 clicks_per_user = 3
 selection_scale = "0.5"

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import tomllib
-from decimal import Decimal
+from pathlib import Path
 
+from qlog_assets.mechanisms.register import releasable
 from qlog_assets.policy import Policy
 from tools import policy_page
 from tools.pages import main
@@ -23,6 +23,10 @@ def test_every_key_of_the_policy_is_explained() -> None:
         assert rows and all(len(row.split("|")[3].strip()) > 10 for row in rows), name
 
 
-def test_the_example_on_the_page_is_a_policy() -> None:
+def test_the_example_on_the_page_is_a_policy_that_a_release_can_be_asked_with(tmp_path: Path) -> None:
     example = policy_page.INTRODUCTION.split("```toml\n")[1].split("```")[0]
-    assert Policy(**tomllib.loads(example, parse_float=Decimal)).dataset == "library"
+    (tmp_path / "policy.toml").write_text(example, encoding="utf-8")
+    policy = Policy.load(tmp_path / "policy.toml")
+    assert policy.dataset == "library"
+    for each in releasable():
+        each.refuse_unusable(policy.variant(each), policy.parameters(each))

@@ -32,6 +32,8 @@ ARCHIVE, SECOND_ARCHIVE = DATA / "warehouse-0.1.0.tar.xz", DATA / "warehouse-0.2
 MECHANISMS = ("safelog", "zealous")
 ZEALOUS = 'epsilon = 20\ndelta = "0.01"'
 """What they were asked for by --set. A run may ask for no more than the policy now, so its owner writes it."""
+SAFELOG_THEN, ZEALOUS_THEN = 'variant = "sound"', 'method = "weighted_gaussian"\nitems_per_user = 200'
+"""The defaults of that time. They are others now, so an owner who asks for such a month again writes them."""
 SECOND_REQUESTS = {
     ("safelog", "2006-03"): (),
     ("zealous", "2006-03"): (),
@@ -62,7 +64,7 @@ def unpacked(folder: Path) -> Path:
         if path.exists():
             path.chmod(0o700 if path.is_dir() else 0o600)
     (home / "ledger.db").chmod(0o600)
-    edit_policy(home, zealous=ZEALOUS)
+    edit_policy(home, safelog=SAFELOG_THEN, zealous=f"{ZEALOUS}\n{ZEALOUS_THEN}")
     return home
 
 
@@ -83,6 +85,28 @@ def test_a_deep_audit_of_it_is_green_and_says_that_the_ledger_has_no_entries(ear
     assert report.ok, report.all_findings
     believed = report.releases[0].believed
     assert "capped_log 2006-03: its own provenance, because the ledger has no entry of it" in believed
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "refusal"),
+    [
+        ("safelog", 'click_scale: is read by variant = "sound" alone'),
+        ("zealous", "parameter method (weighted_gaussian, now steered)"),
+    ],
+)
+def test_a_month_of_the_defaults_of_that_time_is_refused_under_todays_and_nothing_is_charged(
+    earlier: Path, mechanism: str, refusal: str
+) -> None:
+    """An owner who never wrote them down is told what differs, and no second release of the month is made."""
+    policy = earlier / "policy.toml"
+    text = policy.read_text(encoding="utf-8")
+    for pins in (SAFELOG_THEN, ZEALOUS_THEN):
+        assert pins in text
+        text = text.replace(pins, "")
+    policy.write_text(text, encoding="utf-8")
+    files, charged = public_files(earlier), charges(earlier)
+    assert refusal in qlog(earlier, "release", mechanism, "--month", "2006-03").refusal
+    assert public_files(earlier) == files and charges(earlier) == charged
 
 
 def test_its_history_is_read_and_its_settings_are_left_alone_by_an_audit(earlier: Path) -> None:

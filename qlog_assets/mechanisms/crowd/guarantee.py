@@ -1,10 +1,14 @@
-"""What CrowdLogging promises: FT_a, FT_u, DP_a, DP_u as printed, and the sound release. No cryptography, no noise.
+"""What CrowdLogging promises: FT_a, FT_u, DP_a, DP_u as printed, and the two releases. No cryptography, no noise.
 
 Frequency thresholds (FT) are k-anonymity: fake accounts break them, no ε covers them. DP_a and DP_u set their threshold
 so that selection alone spends the whole ε, and then print noisy counts, exact counts of undecrypted strings and raw
-spellings besides. Sound: one stability histogram of user counts a job, nothing below the threshold, one noise;
-decryption needs t_c users, which is a cut on the true count, so counts are shifted by t_c - 1 first (that keeps one
-user's effect at 1).
+spellings besides. Released: noisy user counts of each job, one draw, nothing below the threshold. Decryption needs t_c
+users, which is a cut on the true count c, so noise and threshold see max(0, c - (t_c - 1)).
+
+Why the shift is sound. It is a function of one count that moves by at most 1 when c does, so one user who sends d
+artifacts still moves at most d shifted counts by 1 each: L1 = d, L2 = √d. And a shifted count that is not 0 is at least
+1: where one user makes an artifact readable, she makes its shifted count 1, as if she alone had sent it. So the proofs
+of `histogram.stability_histogram` (`sound`) and of `gaussian` (`gaussian`) hold for shifted counts as they stand.
 """
 
 from __future__ import annotations
@@ -15,6 +19,8 @@ from fractions import Fraction
 from qlog_assets.mechanisms.crowd.parameters import CrowdParameters
 from qlog_assets.privacy.bounds import at_most
 from qlog_assets.privacy.composition import Noise
+from qlog_assets.privacy.gaussian import GaussianBudget, gaussian_budget
+from qlog_assets.privacy.gaussian_guarantee import SHARED_FORMULA, shared_parts
 from qlog_assets.privacy.guarantee import (
     RELEASE_ASSUMPTIONS,
     Guarantee,
@@ -47,6 +53,19 @@ DIFFERENTIAL_GAPS = (
     "G7 the encrypted user id links a user's artifacts at the server",
     "G8 every mining job costs again, and δ = 1/(n+1) is a private number that allows one person to be exposed",
 )
+
+RELEASED_ASSUMPTIONS = (
+    "it is towards readers of the release: the collector sees the true counts of what t_c users sent, and how often "
+    "each tag came",
+    "the user's own clients follow the protocol: they send an artifact of a job from one place, with a share on its "
+    "polynomial and its one ciphertext; what others send may be wrong: it is set against what is right, and where too "
+    "little is left the artifact is dropped",
+    "an account is one user, and no account is issued more than d tokens per job; each is spent once, and none tells "
+    "whose it is",
+    "artifacts are normalised before they are counted, raw spellings are never printed, nothing below the threshold is "
+    "printed",
+)
+LABEL = "approximate differential privacy towards analysts"
 
 
 def artifact_threshold(artifacts: int, epsilon: float, delta: float) -> float:
@@ -168,7 +187,7 @@ def differential_policy(parameters: CrowdParameters, variant: str, *, count_user
 
 
 def sound(parameters: CrowdParameters) -> Guarantee:
-    """One stability histogram of shifted user counts a job: what analysts may be given."""
+    """One stability histogram of shifted user counts per job."""
     artifacts, scale = parameters.artifacts_per_user, parameters.noise_scale
     loss = counting_loss(artifacts, scale, parameters.job_delta)
     total = add_losses([loss for _ in parameters.jobs])
@@ -182,11 +201,7 @@ def sound(parameters: CrowdParameters) -> Guarantee:
             Part(job, loss, loss, f"At most {artifacts} distinct artifacts per user: d/b.") for job in parameters.jobs
         ),
         assumptions=(
-            "towards analysts: the server that decrypts sees true counts of what t_c users hold",
-            "at most d distinct artifacts per user and job are accepted, enforced without linking them (one-time "
-            "tokens)",
-            "artifacts are normalised before they are counted, raw spellings are never printed, nothing below the "
-            "threshold is printed",
+            *RELEASED_ASSUMPTIONS,
             "noise is exact two-sided geometric from a secure source, drawn once; the printed count is the tested one",
             *RELEASE_ASSUMPTIONS,
         ),
@@ -195,8 +210,40 @@ def sound(parameters: CrowdParameters) -> Guarantee:
         sentence=approximate_words(total),
         formula="ε = Σ over jobs of d/b;  δ = Σ over jobs of δ_j;  SSH on max(0, users - (t_c - 1))",
         publishable=True,
-        label="approximate differential privacy towards analysts",
+        label=LABEL,
         thresholds=dict.fromkeys(parameters.jobs, least),
         figures={"noise_scale": float(scale)},
         noise=tuple(Noise(artifacts, scale) for _ in parameters.jobs),
+    )
+
+
+def job_budget(parameters: CrowdParameters) -> GaussianBudget:
+    """The one budget of Gaussian noise and thresholds that the jobs of a release share, each an equal part."""
+    moved = parameters.artifacts_per_user * len(parameters.jobs)
+    return gaussian_budget(parameters.epsilon, parameters.delta, moved)
+
+
+def gaussian(parameters: CrowdParameters) -> Guarantee:
+    """Gaussian noise on shifted user counts, L2 √d per job, all jobs from one budget."""
+    budget = job_budget(parameters)
+    total = PrivacyLoss(parameters.epsilon, parameters.delta, budget.rho)
+    shares = {str(job): Fraction(1, len(parameters.jobs)) for job in parameters.jobs}
+    return Guarantee(
+        mechanism="crowd",
+        variant="gaussian",
+        claimed=total,
+        proven=total,
+        parts=tuple(shared_parts(budget, shares, "gaussian_counts")),
+        assumptions=(
+            *RELEASED_ASSUMPTIONS,
+            "noise is exact discrete Gaussian from a secure source, drawn once; the printed count is the tested one",
+            *RELEASE_ASSUMPTIONS,
+        ),
+        gaps=(),
+        paper=PAPER,
+        sentence=approximate_words(total),
+        formula=f"{SHARED_FORMULA};  Δ² = d on max(0, users - (t_c - 1))",
+        publishable=True,
+        label=LABEL,
+        figures={"rho": float(budget.rho), "noise_budget": float(budget.squared)},
     )

@@ -6,17 +6,14 @@ from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any
 
+from qlog_assets.mechanisms.steered_words import expected_inventions as steered_inventions
+from qlog_assets.mechanisms.steered_words import steered_cautions, steered_steps
+from qlog_assets.privacy.steered import LISTED_FAKES
 from qlog_assets.report.account import Account, counted, join_words, suppression_words, survival
 
 
 def account(manifest: Mapping[str, Any]) -> Account:
     parameters, tables = manifest["parameters"], manifest["tables"]
-    names = {"queries": "selection_scale", "clicks": "click_scale", "transitions": "transition_scale"}
-    scales = {
-        table: float(Fraction(str(parameters[name])))
-        for table, name in names.items()
-        if table in tables and parameters.get(name) is not None
-    }
     queries = int(parameters["queries_per_user"])
     kept = [counted(queries, "different query", "different queries")]
     if "clicks" in tables:
@@ -33,10 +30,6 @@ def account(manifest: Mapping[str, Any]) -> Account:
         "month "
         "has no influence on anything here.",
         "For each item, the users who hold it were counted. No user counts twice for one item.",
-        "Random whole numbers from the operating system's entropy were added to the counts, once. The published count "
-        "is the one that was tested; the noise is never drawn again for the same data.",
-        threshold_words(manifest),
-        suppression_words(manifest),
     ]
     cautions = [
         f"A user's first {counted(queries, 'query', 'queries')} of the month "
@@ -45,7 +38,42 @@ def account(manifest: Mapping[str, Any]) -> Account:
     ]
     if len(tables) > 1:
         cautions.append("Clicks and transitions are given for queries of the table of queries only.")
+    if manifest["variant"] == "modern":
+        return _steered_account(manifest, steps, cautions)
+    names = {"queries": "selection_scale", "clicks": "click_scale", "transitions": "transition_scale"}
+    scales = {
+        table: float(Fraction(str(parameters[name])))
+        for table, name in names.items()
+        if table in tables and parameters.get(name) is not None
+    }
+    steps += [
+        "Random whole numbers from the operating system's entropy were added to the counts, once. The published count "
+        "is the one that was tested; the noise is never drawn again for the same data.",
+        threshold_words(manifest),
+        suppression_words(manifest),
+    ]
     return Account(tuple(steps), tuple(cautions), scales, expected_inventions(manifest, scales))
+
+
+def _steered_account(manifest: Mapping[str, Any], steps: list[str], cautions: list[str]) -> Account:
+    """The rest of the account where steered selection drew the tables, one after the other."""
+    listed = (
+        "A query of the public list got noise whether or not anybody typed it, and a lower threshold: about "
+        f"{LISTED_FAKES} of them is expected to be here although nobody typed it."
+    )
+    in_order = "Clicks and transitions were drawn after the queries, for those that had been chosen."
+    return Account(
+        (
+            *steps,
+            *steered_steps(manifest),
+            listed,
+            *([in_order] if len(manifest["tables"]) > 1 else []),
+            suppression_words(manifest),
+        ),
+        (*cautions, *steered_cautions(manifest)),
+        expected_inventions=steered_inventions(manifest, manifest["tables"], listed="queries"),
+        counts_were_tested=False,
+    )
 
 
 def threshold_words(manifest: Mapping[str, Any]) -> str:

@@ -19,6 +19,7 @@ from qlog_assets.attacks.auditor import (
     audit_structural_zero,
 )
 from qlog_assets.attacks.case import Cases, claim_of, printed, rows_of, side_by_side, without_x
+from qlog_assets.attacks.steered import attack_new_items, table_target
 from qlog_assets.mechanisms.safelog import guarantee
 from qlog_assets.mechanisms.safelog import noise as safelog
 from qlog_assets.mechanisms.safelog import paper as safelog_paper
@@ -275,3 +276,31 @@ def hybrid(source: RandomSource) -> AuditResult:
     chosen = queries_only(threshold=1, selection_scale=Fraction(20), delta="0.01")
     mechanism = name_printed(chosen, False)
     return audit_structural_zero(mechanism, NAMED, without_x(NAMED), claimed("sound", chosen), source, RUNS // 2)
+
+
+# Steered selection: the three tables of `modern`, each with its own part of one budget.
+
+STEERED = SafelogParameters(epsilon=500, delta="0.4", click_share="0.3", transition_share="0.3")
+
+
+def steered_new(table: str, source: RandomSource) -> AuditResult:
+    target = table_target(guarantee.modern_budget(STEERED), STEERED.parts[table])
+    return attack_new_items(target, source, RUNS // 10)
+
+
+@CASES.add("A3", "modern, a query that only X typed", "pass")
+def modern_query(source: RandomSource) -> AuditResult:
+    """About 7.5 % of 8 %: at so large an ε the query passes the first look; the rest is sampling error."""
+    return steered_new("queries", source)
+
+
+@CASES.add("A2", "modern, a pair that only X clicked", "pass")
+def modern_click(source: RandomSource) -> AuditResult:
+    """About 5.6 % of 6 %: the same by the part that clicks take."""
+    return steered_new("clicks", source)
+
+
+@CASES.add("A3", "modern, a transition that only X made", "pass")
+def modern_transition(source: RandomSource) -> AuditResult:
+    """About 5.6 % of 6 %: the same by the part that transitions take."""
+    return steered_new("transitions", source)

@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from qlog_assets.mechanisms.mechanism import Drawn, DrawnTable
+from qlog_assets.mechanisms.planned_noise import geometric_noise
 from qlog_assets.mechanisms.safelog import noise, paper
 from qlog_assets.mechanisms.safelog.parameters import SafelogParameters
 from qlog_assets.mechanisms.safelog.stages import view_capped
@@ -22,6 +23,7 @@ from qlog_assets.pipeline.cleaned_log import view_cleaned
 from qlog_assets.pipeline.stage import Inputs
 from qlog_assets.privacy.randomness import RandomSource
 from qlog_assets.privacy.zero_domain import decode_pairs, encode_pairs
+from qlog_assets.report.table_noise import TableNoise
 from qlog_assets.report.tables import in_public_order
 from qlog_assets.storage.engine import Engine
 from qlog_assets.storage.partition import Partition
@@ -53,7 +55,8 @@ def _draw_queries(
     users, in_pool = counts["users"].astype(np.int64), counts["in_pool"].astype(bool)
     typed, untouched = np.flatnonzero(users > 0), np.flatnonzero(users == 0)
     drawn = noise.draw_queries(source, users[typed], in_pool[typed], len(untouched), chosen)
-    file_rows = np.concatenate([typed[drawn.support.indices], untouched[drawn.cells]])
+    chosen_places = np.concatenate([typed[drawn.support.indices], untouched[drawn.cells]])
+    file_rows = counts["file_row"].astype(np.int64)[chosen_places]
     noisy = np.concatenate([drawn.support.users, drawn.cell_users])
     with engine.table("chosen", pa.table({"position": np.arange(len(file_rows)), "file_row": file_rows})):
         texts = engine.arrow("safelog/chosen_queries")
@@ -65,6 +68,7 @@ def _draw_queries(
         threshold=chosen.threshold + shift,
         threshold_outside_pool=None if outside is None else max(chosen.threshold, outside) + shift,
         only_public=outside is None,
+        noise=known_noise("queries", chosen),
     )
     return table, texts.filter(texts["in_pool"])["query"].combine_chunks()
 
@@ -77,7 +81,7 @@ def _draw_clicks(engine: Engine, released: pa.Array, chosen: SafelogParameters, 
         {"query": released.take(kept["query_id"].combine_chunks()), "url": kept["url"], "users": drawn.users}
     )
     threshold = max(noise.click_stability_threshold(chosen) or 1, chosen.click_threshold or 1)
-    return DrawnTable(in_public_order(rows, CLICKS), threshold)
+    return DrawnTable(in_public_order(rows, CLICKS), threshold, noise=known_noise("clicks", chosen))
 
 
 def _draw_listed_clicks(
@@ -97,7 +101,8 @@ def _draw_listed_clicks(
             "users": np.concatenate([drawn.support.users, drawn.cell_users]),
         }
     )
-    return DrawnTable(in_public_order(rows, CLICKS), noise.effective_listed_threshold(domain, chosen))
+    threshold = noise.effective_listed_threshold(domain, chosen)
+    return DrawnTable(in_public_order(rows, CLICKS), threshold, noise=known_noise("clicks", chosen))
 
 
 def _draw_transitions(
@@ -116,7 +121,22 @@ def _draw_transitions(
         }
     )
     threshold = noise.effective_transition_threshold(len(released), chosen)
-    return DrawnTable(in_public_order(rows, TRANSITIONS), threshold)
+    return DrawnTable(in_public_order(rows, TRANSITIONS), threshold, noise=known_noise("transitions", chosen))
+
+
+def known_noise(table: str, chosen: SafelogParameters) -> TableNoise | None:
+    """What is publicly known of the noise on a table's counts. None where the parameters let no row into it."""
+    if table == "queries":
+        among = "queries of the public list" if chosen.selection_delta == 0 else ""
+        return geometric_noise(chosen.selection_scale, min_users=chosen.min_users, among=among)
+    if table == "clicks":
+        listed = chosen.click_support == "public_list"
+        among = "listed addresses after released queries" if listed else "clicks after released queries"
+        has_rows = listed or chosen.click_delta > 0
+        return geometric_noise(chosen.click_scale, among=among) if has_rows and chosen.click_scale is not None else None
+    if chosen.transition_scale is None or chosen.transitions_per_user == 0:
+        return None
+    return geometric_noise(chosen.transition_scale, among="pairs of released queries")
 
 
 # As the paper prints it: for studies alone --------------------------------------------------------------------------

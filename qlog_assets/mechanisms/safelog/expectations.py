@@ -7,15 +7,32 @@ from collections.abc import Iterator, Mapping, Sequence
 from qlog_assets.mechanisms.expectations import Expectation, Origin
 from qlog_assets.mechanisms.safelog import noise
 from qlog_assets.mechanisms.safelog.parameters import SafelogParameters
+from qlog_assets.mechanisms.steered_words import expect_steered
+from qlog_assets.privacy.gaussian import WEIGHT_UNIT
+from qlog_assets.privacy.steered import LISTED_FAKES
 from qlog_assets.report.account import survival
 
 SHOWN_QUERIES = (2, 20, 200)
 """For how many released queries a threshold is shown that depends on their number."""
+SHOWN_POOL = 1_000_000
+"""The same of a pool whose size is not known. However large it is, about as many of its queries come from noise."""
 
 
 def expects(chosen: SafelogParameters, list_rows: Mapping[str, int]) -> Sequence[Expectation]:
     """The thresholds of `sound`. `list_rows` are the sizes of public lists, as far as they are known."""
     return (*_queries(chosen, list_rows.get("pool")), *_clicks(chosen), *_transitions(chosen))
+
+
+def expects_modern(chosen: SafelogParameters, list_rows: Mapping[str, int]) -> Sequence[Expectation]:
+    """How many users' weights reach the thresholds of `modern` in a first month; a later one asks for a little more."""
+    pool = list_rows.get("pool")
+    plans = noise.plan_modern(SHOWN_POOL if pool is None else pool, chosen)
+    listed = -(-plans["queries"].listed_threshold // WEIGHT_UNIT)
+    size = f"with a pool of {SHOWN_POOL:,}" if pool is None else f"the pool has {pool:,}"
+    return (
+        Expectation("queries of the pool", listed, "derived", LISTED_FAKES, f"who hope for nothing else; {size}"),
+        *(expect_steered("other queries" if table == "queries" else table, plan) for table, plan in plans.items()),
+    )
 
 
 def _queries(chosen: SafelogParameters, pool: int | None) -> Iterator[Expectation]:

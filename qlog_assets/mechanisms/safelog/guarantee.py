@@ -15,6 +15,8 @@ from fractions import Fraction
 from qlog_assets.mechanisms.safelog.parameters import SafelogParameters
 from qlog_assets.privacy.bounds import at_most
 from qlog_assets.privacy.composition import Noise
+from qlog_assets.privacy.gaussian import GaussianBudget, gaussian_budget
+from qlog_assets.privacy.gaussian_guarantee import SHARED_FORMULA, gaussian_assumptions, shared_parts
 from qlog_assets.privacy.guarantee import (
     RELEASE_ASSUMPTIONS,
     Guarantee,
@@ -159,6 +161,43 @@ def sound(parameters: SafelogParameters) -> Guarantee:
         label="pure differential privacy" if pure else "approximate differential privacy",
         thresholds=thresholds,
         noise=tuple(noise),
+    )
+
+
+def modern_budget(parameters: SafelogParameters) -> GaussianBudget:
+    """The one budget of Gaussian noise and thresholds that the tables of `modern` share."""
+    return gaussian_budget(parameters.epsilon, parameters.delta)
+
+
+def modern(parameters: SafelogParameters) -> Guarantee:
+    """Steered selection of queries, then of clicks and transitions of the queries that were released, in one budget.
+
+    What the two looks, the counts and the thresholds cost is proven in `privacy/steered`. Which clicks and transitions
+    count is decided by queries that are public by then, and by a public url list: adaptive composition.
+    """
+    budget = modern_budget(parameters)
+    total = PrivacyLoss(parameters.epsilon, parameters.delta, budget.rho)
+    return Guarantee(
+        mechanism="safelog",
+        variant="modern",
+        claimed=total,
+        proven=total,
+        parts=tuple(shared_parts(budget, parameters.parts, "steered")),
+        assumptions=(
+            "the pool, and the url list where there is one, are public and were fixed without looking at this log",
+            "caps, tie-breaks, sessions and normalisation read one user's records only",
+            "items are distinct within a user, so one user moves a count by at most 1",
+            "noise is exact and integer, from a secure source, drawn once",
+            *gaussian_assumptions("steered"),
+            *RELEASE_ASSUMPTIONS,
+        ),
+        gaps=(),
+        paper=PAPER,
+        sentence=approximate_words(total),
+        formula=SHARED_FORMULA,
+        publishable=True,
+        label="approximate differential privacy",
+        figures={"rho": float(budget.rho), "noise_budget": float(budget.squared)},
     )
 
 

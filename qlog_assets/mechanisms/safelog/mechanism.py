@@ -14,35 +14,50 @@ from qlog_assets.mechanisms.mechanism import Mechanism, Variant, refusal
 from qlog_assets.mechanisms.safelog import guarantee
 from qlog_assets.mechanisms.safelog.account import account
 from qlog_assets.mechanisms.safelog.draw import draw, draw_paper
+from qlog_assets.mechanisms.safelog.draw_modern import draw_modern
 from qlog_assets.mechanisms.safelog.earlier_words import sound_in_earlier_words
-from qlog_assets.mechanisms.safelog.expectations import expects
-from qlog_assets.mechanisms.safelog.noise import check_draw
-from qlog_assets.mechanisms.safelog.parameters import SafelogParameters
+from qlog_assets.mechanisms.safelog.expectations import expects, expects_modern
+from qlog_assets.mechanisms.safelog.noise import check_draw, check_modern
+from qlog_assets.mechanisms.safelog.parameters import MODERN_ONLY, SOUND_ONLY, SafelogParameters, SafelogPolicy
 from qlog_assets.mechanisms.safelog.stages import STAGES
 from qlog_assets.mechanisms.safelog.tables import TABLES
 from qlog_assets.pipeline.public_material import PublicLists
 
 
-def resolve(chosen: SafelogParameters, lists: PublicLists) -> SafelogParameters:
+def resolve(chosen: SafelogPolicy, lists: PublicLists) -> SafelogPolicy:
     """The policy's parameters with what it says of urls: which clicks may appear, and whether any may."""
+    chosen.refuse_unread()
     if not lists.has_urls:
-        return chosen.with_changes(click_scale=None, click_support="stability")
+        return chosen.with_changes(**without_clicks(chosen), click_support="stability")
     if lists.url_list is not None:
         return chosen.with_changes(click_support="public_list")
     if chosen.click_support == "public_list":
         raise ParameterError("click_support: public_list needs the policy's url_list")
     # Without a list and without delta no clicked pair can appear, so nothing may be charged for any.
-    return chosen.with_changes(click_scale=None) if chosen.delta == 0 else chosen
+    return chosen.with_changes(**without_clicks(chosen)) if chosen.delta == 0 else chosen
 
 
-def switched_off(chosen: SafelogParameters, lists: PublicLists) -> list[str]:
-    if chosen.click_scale is None or resolve(chosen, lists).click_scale is not None:
+def as_variant(chosen: SafelogPolicy, variant: str) -> SafelogPolicy:
+    """The section for a study of a variant: `paper` reads what `sound` does."""
+    return chosen.with_changes(variant="modern" if variant == "modern" else "sound")
+
+
+def without_clicks(chosen: SafelogPolicy) -> dict[str, None]:
+    """What switches clicks off in the variant that is chosen."""
+    return {"click_share" if chosen.variant == "modern" else "click_scale": None}
+
+
+def switched_off(chosen: SafelogPolicy, lists: PublicLists) -> list[str]:
+    (part,) = without_clicks(chosen)
+    if getattr(chosen, part) is None or getattr(resolve(chosen, lists), part) is not None:
         return []
     return [NO_URLS if not lists.has_urls else "clicks are off: without delta and without a url_list none can appear"]
 
 
-def at_cost(chosen: SafelogParameters, epsilon: Fraction, delta: Fraction) -> SafelogParameters:
-    """All scales by one factor, and with them the threshold that keeps fakes out."""
+def at_cost(chosen: SafelogPolicy, epsilon: Fraction, delta: Fraction) -> SafelogPolicy:
+    """`sound`: all scales by one factor, and with them the threshold that keeps fakes out."""
+    if chosen.variant == "modern":
+        return chosen.with_changes(epsilon=epsilon, delta=delta)
     proven = guarantee.sound(chosen).proven
     assert proven is not None
     factor = Fraction(proven.epsilon) / epsilon
@@ -64,6 +79,14 @@ def ignores(chosen: SafelogParameters) -> set[str]:
     if chosen.transition_scale is None:
         unread.add("transition_threshold")
     return unread
+
+
+def modern_ignores(chosen: SafelogParameters) -> set[str]:
+    return {"clicks_per_user", "click_support"} if chosen.click_share is None else set()
+
+
+def modern_refuses(chosen: SafelogParameters, list_rows: Mapping[str, int]) -> str | None:
+    return refusal(partial(check_modern, list_rows.get("pool", 0), chosen))
 
 
 def refuses(chosen: SafelogParameters, list_rows: Mapping[str, int]) -> str | None:
@@ -91,9 +114,19 @@ MECHANISM = Mechanism(
     stands_for=frozenset({1}),
     parameters=SafelogParameters,
     variants={
+        "modern": Variant(
+            guarantee.modern,
+            draw_modern,
+            leaves_out=SOUND_ONLY,
+            steered=lambda chosen: True,
+            ignores=modern_ignores,
+            refuses=modern_refuses,
+            expects=expects_modern,
+        ),
         "sound": Variant(
             guarantee.sound,
             draw,
+            leaves_out=MODERN_ONLY,
             ignores=ignores,
             refuses=refuses,
             expects=expects,
@@ -104,9 +137,11 @@ MECHANISM = Mechanism(
     stages=STAGES,
     tables=TABLES,
     account=account,
+    section=SafelogPolicy,
     attacks=attacks,
     examples=examples,
     resolve=resolve,
+    as_variant=as_variant,
     switched_off=switched_off,
     at_cost=at_cost,
     # Safelog was here first, and its assets have the plain names that people know.

@@ -14,6 +14,7 @@ from __future__ import annotations
 import numpy as np
 
 from qlog_assets.errors import ParameterError
+from qlog_assets.mechanisms.safelog.guarantee import modern_budget
 from qlog_assets.mechanisms.safelog.parameters import SafelogParameters
 from qlog_assets.privacy.bounds import at_most
 from qlog_assets.privacy.histogram import (
@@ -32,6 +33,7 @@ from qlog_assets.privacy.public_domain import (
     usable_threshold,
 )
 from qlog_assets.privacy.randomness import RandomSource
+from qlog_assets.privacy.steered import SteeredPlan, plan_part
 
 MOST_POOL_FAKES = 20_000_000
 """The same of queries: their texts must fit the two gigabytes of one Arrow array."""
@@ -129,6 +131,21 @@ def effective_transition_threshold(queries: int, parameters: SafelogParameters) 
     if wanted is None and queries > 1:
         wanted = max(few_fakes_threshold(queries * (queries - 1), scale), mostly_real_threshold(queries, scale))
     return usable_threshold(wanted, queries * (queries - 1), scale)
+
+
+def plan_modern(pool: int, parameters: SafelogParameters, *, with_known: bool = False) -> dict[str, SteeredPlan]:
+    """`modern`: the plan of each table, with a pool of so many queries."""
+    budget = modern_budget(parameters)
+    return {
+        table: plan_part(budget, part, pool if table == "queries" else 0, with_known=with_known)
+        for table, part in parameters.parts.items()
+    }
+
+
+def check_modern(pool: int, parameters: SafelogParameters) -> None:
+    """Raise for what `modern` could not draw: plans follow from parameters and the size of the pool alone."""
+    for with_known in (False, True):
+        plan_modern(pool, parameters, with_known=with_known)
 
 
 def check_draw(pool: int, parameters: SafelogParameters) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from qlog_assets.mechanisms.steered_words import steered_steps
 from qlog_assets.report.account import Account, counted, suppression_words
 
 HOLDS = (
@@ -34,7 +35,7 @@ def account(manifest: Mapping[str, Any]) -> Account:
         "Each query was normalised by a fixed public rule: Unicode NFKC, case folded, spaces collapsed.",
         f"Of each real user's pairs of a query and a clicked address, at most {pairs} of the month were kept, by a "
         "rule that looks at that user's records alone.",
-        _naming_words(parameters) + " This costs ε and δ.",
+        *_naming_words(manifest),
         "How many users kept 1 pair, 2 pairs and so on was counted, and random whole numbers were added to these "
         "counts. This costs ε.",
     ]
@@ -57,16 +58,19 @@ def account(manifest: Mapping[str, Any]) -> Account:
     )
 
 
-def _naming_words(parameters: Mapping[str, Any]) -> str:
-    if parameters["method"] == "weighted_gaussian":
+def _naming_words(manifest: Mapping[str, Any]) -> tuple[str, ...]:
+    method = manifest["parameters"]["method"]
+    if method == "steered":
+        return (*steered_steps(manifest), "Naming and counting pairs costs ε and δ.")
+    if method == "weighted_gaussian":
         return (
             "Each user's pairs were given weights that together are the same for every user, random noise was added to "
             "the weight of each pair, and the pairs above a threshold were named. Noisy numbers of users were then "
-            "made for the named pairs."
+            "made for the named pairs. This costs ε and δ.",
         )
     return (
         "For each pair, the users who kept it were counted, random whole numbers were added to the counts, and the "
-        "pairs whose noisy count reached a threshold were named."
+        "pairs whose noisy count reached a threshold were named. This costs ε and δ.",
     )
 
 

@@ -14,23 +14,33 @@ from qlog_assets.mechanisms.contributions import count_items, item_counts, item_
 from qlog_assets.mechanisms.mechanism import Drawn, DrawnTable
 from qlog_assets.mechanisms.sanitized import noise
 from qlog_assets.mechanisms.sanitized.aims import aim
+from qlog_assets.mechanisms.sanitized.guarantee import pair_budget
 from qlog_assets.mechanisms.sanitized.noise import PairCounts
 from qlog_assets.mechanisms.sanitized.parameters import SanitizedParameters
 from qlog_assets.mechanisms.sanitized.people import Associations, deal, draw_activity
 from qlog_assets.mechanisms.sanitized.tables import LOG
+from qlog_assets.mechanisms.steered_tables import KnownRows, draw_steered_items
 from qlog_assets.pipeline.cleaned_log import view_cleaned
 from qlog_assets.pipeline.stage import Inputs
+from qlog_assets.pipeline.steering import Steering
 from qlog_assets.privacy.histogram import Released
 from qlog_assets.privacy.randomness import RandomSource
 from qlog_assets.report.tables import in_public_order
 from qlog_assets.storage.engine import Engine
 
 
-def draw(engine: Engine, inputs: Inputs, variant: str, chosen: SanitizedParameters, source: RandomSource) -> Drawn:
-    """A log of made-up users. Nothing in it was public before."""
+def draw(
+    engine: Engine,
+    inputs: Inputs,
+    variant: str,
+    chosen: SanitizedParameters,
+    source: RandomSource,
+    steering: Steering | None = None,
+) -> Drawn:
+    """A log of made-up users. Nothing in it was public before, but for the pairs of an earlier release."""
     held = inputs["sanitized_pairs"]
     count_items(engine, held, "pairs")
-    named = _draw_pairs(engine, chosen, source)
+    named = _draw_pairs(engine, chosen, source, steering)
     lengths = noise.release_lengths(source, count_lengths(engine, chosen), chosen.activity_scale)
     places = pa.table({"place": np.arange(named.indices.size), "item_id": named.indices})
     with engine.table("named_pairs", places):
@@ -44,10 +54,24 @@ def draw(engine: Engine, inputs: Inputs, variant: str, chosen: SanitizedParamete
     return Drawn({LOG.name: DrawnTable(in_public_order(log, LOG))})
 
 
-def _draw_pairs(engine: Engine, chosen: SanitizedParameters, source: RandomSource) -> Released:
+def _draw_pairs(
+    engine: Engine, chosen: SanitizedParameters, source: RandomSource, steering: Steering | None
+) -> Released:
+    if noise.is_steered(chosen):
+        drawn, _ = draw_steered_items(engine, source, pair_budget(chosen), known=_known_pairs(engine, steering))
+        return Released(drawn.items, drawn.users)
     if noise.takes_rows(chosen):
         return noise.draw_rows(source, *item_holders(engine), chosen)
     return noise.draw_counts(source, item_counts(engine), chosen)
+
+
+def _known_pairs(engine: Engine, steering: Steering | None) -> KnownRows | None:
+    """The pairs of an earlier made-up log. How often it has a pair stands for the pair's size: both are public."""
+    rows = None if steering is None else steering.rows(LOG.name)
+    if rows is None:
+        return None
+    with engine.table("earlier_rows", rows):
+        return KnownRows.of(engine.arrow("sanitized/known_pairs"), ("query", "url"))
 
 
 def _draw_associations(engine: Engine, chosen: SanitizedParameters, source: RandomSource) -> Associations | None:

@@ -15,6 +15,7 @@ from fractions import Fraction
 from qlog_assets.mechanisms.sanitized.parameters import SanitizedParameters
 from qlog_assets.privacy.composition import Noise
 from qlog_assets.privacy.gaussian import GaussianBudget, gaussian_budget
+from qlog_assets.privacy.gaussian_guarantee import STEERING_ASSUMPTION
 from qlog_assets.privacy.guarantee import (
     RELEASE_ASSUMPTIONS,
     Guarantee,
@@ -131,6 +132,7 @@ def sound(parameters: SanitizedParameters) -> Guarantee:
             "a user's pairs are a set, cut to m by a rule that reads that user's records only",
             "noise is exact and integer, from a secure source, drawn once",
             "optimising and making users up read the noisy tables only",
+            *((STEERING_ASSUMPTION,) if parameters.method == "steered" else ()),
             *RELEASE_ASSUMPTIONS,
         ),
         gaps=(),
@@ -150,11 +152,12 @@ def sound(parameters: SanitizedParameters) -> Guarantee:
 
 def _pairs(parameters: SanitizedParameters) -> tuple[PrivacyLoss, str, tuple[Noise, ...]]:
     """What the pairs cost, in a line, and their two-sided geometric noise; Gaussian noise is none of it."""
-    if parameters.method == "weighted_gaussian":
+    if parameters.method != "stability":
         budget = pair_budget(parameters)
+        by = "steered selection" if parameters.method == "steered" else "weighted Gaussian selection"
         return (
             PrivacyLoss(budget.epsilon, budget.delta, budget.rho),
-            "Distinct (query, url) pairs by weighted Gaussian selection, then counts of those named: a budget of ε_1.",
+            f"Distinct (query, url) pairs by {by}, then counts of those named: a budget of ε_1.",
             (),
         )
     noise = Noise(parameters.pairs_per_user, parameters.pair_scale)

@@ -20,6 +20,8 @@ from qlog_assets.pipeline.public_material import PublicLists
 
 def resolve(chosen: SanitizedPolicy, lists: PublicLists) -> SanitizedPolicy:
     """The policy's parameters; where the log has no urls they say so, and a release is refused."""
+    if noise.is_steered(chosen):
+        chosen.refuse_said({"set_share", "counted_pairs_per_user"}, 'method = "weighted_gaussian"')
     return chosen if lists.has_urls else chosen.with_changes(clicks=False)
 
 
@@ -64,7 +66,14 @@ MECHANISM = Mechanism(
     version=1,
     parameters=SanitizedParameters,
     variants={
-        "sound": Variant(guarantee.sound, draw, ignores=sound_ignores, refuses=sound_refuses, expects=expects_sound),
+        "sound": Variant(
+            guarantee.sound,
+            draw,
+            steered=noise.is_steered,
+            ignores=sound_ignores,
+            refuses=sound_refuses,
+            expects=expects_sound,
+        ),
         "paper": Variant(guarantee.paper, draw_paper, reads=("cleaned_log",)),
     },
     stages=STAGES,

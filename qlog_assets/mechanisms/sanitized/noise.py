@@ -5,10 +5,10 @@ pairs. Everything after them is post-processing and free: `aims.py` chooses how 
 makes users up. Pure functions on integer arrays; counting is SQL (`sql/sanitized`).
 
 Proof. A user holds at most m = pairs_per_user distinct pairs: moves at most m pair counts by 1 (stability histogram:
-m/b_1 and δ_1; or weighted Gaussian selection, whose price is proven in `privacy/gaussian`), exactly one cell of the
-length histogram by 1 (1/b_2, every cell is noised), and at most m(m-1)/2 counts of pairs of pairs by 1 (stability
-histogram: ε_3 and δ_3). Pairs of pairs are counted among the named pairs alone: those names are drawn by then, and for
-each set of names the bound is the same (adaptive composition). The three add up. ∎
+m/b_1 and δ_1; or weighted or steered selection, whose price is proven in `privacy/gaussian` and `privacy/steered`),
+exactly one cell of the length histogram by 1 (1/b_2, every cell is noised), and at most m(m-1)/2 counts of pairs of
+pairs by 1 (stability histogram: ε_3 and δ_3). Pairs of pairs are counted among the named pairs alone: those names are
+drawn by then, and for each set of names the bound is the same (adaptive composition). The three add up. ∎
 No real id survives, so the objection to the paper (a true tuple of a real user costs δ ≥ 1/n) does not arise.
 """
 
@@ -26,6 +26,7 @@ from qlog_assets.privacy.gaussian import SelectionPlan, plan_weighted
 from qlog_assets.privacy.histogram import Released, stability_histogram
 from qlog_assets.privacy.noise import checked_scale, discrete_laplace
 from qlog_assets.privacy.randomness import RandomSource, SeededRandom
+from qlog_assets.privacy.steered import plan_part
 from qlog_assets.privacy.weighted import Contributions, draw_weighted
 
 MOST_EVENTS = 10**6
@@ -57,6 +58,11 @@ def takes_rows(parameters: SanitizedParameters) -> bool:
     return parameters.method == "weighted_gaussian"
 
 
+def is_steered(parameters: SanitizedParameters) -> bool:
+    """Whether pairs are drawn by `privacy.steered`."""
+    return parameters.method == "steered"
+
+
 def release_pairs(
     source: RandomSource, users: np.ndarray, pairs_per_user: int, scale: Fraction, delta: Fraction
 ) -> Released:
@@ -84,9 +90,9 @@ def draw_rows(
     source: RandomSource, user_ids: np.ndarray, pair_ids: np.ndarray, parameters: SanitizedParameters
 ) -> Released:
     """`weighted_gaussian`: a set is named first and counted with what is left."""
-    pairs, users = draw_weighted(source, Contributions.of(user_ids, pair_ids), plan_rows(parameters))
-    assert users is not None  # set_share is below 1
-    return Released(pairs, users)
+    drawn = draw_weighted(source, Contributions.of(user_ids, pair_ids), plan_rows(parameters))
+    assert drawn.users is not None  # set_share is below 1
+    return Released(drawn.items, drawn.users)
 
 
 def release_lengths(source: RandomSource, users: np.ndarray, scale: Fraction) -> np.ndarray:
@@ -107,7 +113,10 @@ def check_draw(parameters: SanitizedParameters) -> None:
     nothing, source = np.empty(0, dtype=np.int64), SeededRandom(0)
     if not parameters.clicks:
         raise ParameterError("has_urls = false says that the log has no urls, and without clicks there are no pairs")
-    if takes_rows(parameters):
+    if is_steered(parameters):
+        for with_known in (False, True):
+            plan_part(pair_budget(parameters), with_known=with_known)
+    elif takes_rows(parameters):
         draw_rows(source, nothing, nothing, parameters)
     else:
         draw_counts(source, nothing, parameters)

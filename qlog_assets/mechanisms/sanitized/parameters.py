@@ -51,9 +51,10 @@ class SanitizedParameters(Parameters):
     """δ: of the sampling step alone (`paper`; the paper's tables go up to 0.8), of the whole release (`sound`)."""
     pairs_per_user: int = Field(10, ge=1, le=1000)
     """m, `sound` only: distinct (query, url) pairs kept per user."""
-    method: Literal["stability", "weighted_gaussian"] = "stability"
+    method: Literal["steered", "stability", "weighted_gaussian"] = "stability"
     """`sound` only: how pairs are named and counted. `stability`: noisy counts of users against one threshold.
-    `weighted_gaussian`: a set is named by weights first, then counted."""
+    `weighted_gaussian`: a set is named by weights first, then counted. `steered`: the same in two looks, the first of
+    which nobody sees, and by the pairs of the month before."""
     set_share: Share = Field(Fraction(9, 10), validate_default=True)
     """`sound`, `weighted_gaussian`: the share of the pairs' budget that names the set; the rest counts it."""
     counted_pairs_per_user: int = Field(10, ge=1, le=1000)
@@ -119,8 +120,10 @@ class SanitizedParameters(Parameters):
 class SanitizedPolicy(SanitizedParameters):
     """The parameters of a sanitized log in a policy: the method that names most pairs, and a limit that suits it."""
 
-    pairs_per_user: int = Field(30, ge=1, le=1000)
-    """m: distinct (query, url) pairs kept per user."""
-    method: Literal["stability", "weighted_gaussian"] = "weighted_gaussian"
-    """How pairs are named and counted. `weighted_gaussian`: a set is named by weights first, then counted; it gains
-    from many pairs per user. `stability`: noisy counts of users against one threshold; it wants few pairs per user."""
+    pairs_per_user: int = Field(50, ge=1, le=1000)
+    """m: distinct (query, url) pairs kept per user. The noise of `steered` does not grow with it, but that of how many
+    pairs a user holds does."""
+    method: Literal["steered", "stability", "weighted_gaussian"] = "steered"
+    """How pairs are named and counted. `steered`: a set is named by weights in two looks, the first of which nobody
+    sees, and by the pairs of the month before, then counted. `weighted_gaussian`: in one look; it wants about 30 pairs
+    per user. `stability`: noisy counts of users against one threshold; it wants few pairs per user."""

@@ -7,6 +7,7 @@ from fractions import Fraction
 from typing import Any
 
 from qlog_assets.mechanisms.sessions.parameters import SessionParameters
+from qlog_assets.mechanisms.steered_words import expected_inventions, steered_cautions, steered_steps
 from qlog_assets.report.account import Account, counted, join_words, suppression_words, survival
 
 HOLDS = (
@@ -25,7 +26,8 @@ HOLDS_PAIRS = (
 def account(manifest: Mapping[str, Any]) -> Account:
     parameters, tables = manifest["parameters"], manifest["tables"]
     over_release = parameters.get("domain", "open") != "open"
-    by_weight = parameters.get("method") == "weighted_gaussian"
+    by_weight = parameters.get("method") in ("weighted_gaussian", "steered")
+    steered = by_weight and parameters["method"] == "steered"
     steps = ["Each query was normalised by a fixed public rule: Unicode NFKC, case folded, spaces collapsed."]
     cautions = []
     if "sessions" in tables:
@@ -37,13 +39,16 @@ def account(manifest: Mapping[str, Any]) -> Account:
         cautions.append(f"Counts of clicks hear each user on at most {clicks}, the first of the month.")
     steps.append("For each item, the users who kept it were counted. No user counts twice for one item.")
     weighed = [name for name in tables if by_weight and not (over_release and name == "sessions")]
-    steps += _choice_words(tables, weighed)
+    steps += _choice_words(tables, [] if steered else weighed, weighed)
+    if steered and weighed:
+        steps += steered_steps(manifest)
+        cautions += steered_cautions(manifest)
     steps.append(suppression_words(manifest))
     return Account(
         tuple(steps),
         tuple(cautions),
         _scales(manifest),
-        _inventions(manifest) if over_release else {},
+        (expected_inventions(manifest, weighed) if steered else {}) | (_inventions(manifest) if over_release else {}),
         counts_were_tested=not weighed,
         holds=HOLDS_PAIRS if over_release else HOLDS,
     )
@@ -84,7 +89,8 @@ def _session_cautions(parameters: Mapping[str, Any]) -> list[str]:
     ]
 
 
-def _choice_words(tables: Mapping[str, Any], weighed: Sequence[str]) -> list[str]:
+def _choice_words(tables: Mapping[str, Any], weighed: Sequence[str], untested: Sequence[str]) -> list[str]:
+    """How items were chosen by weights in one round, and how those whose printed count is the tested one."""
     words = []
     if weighed:
         words.append(
@@ -93,7 +99,7 @@ def _choice_words(tables: Mapping[str, Any], weighed: Sequence[str]) -> list[str
             "numbers of users were then made for the chosen items; a user who holds many of them counts for less in "
             "each, and the numbers were scaled up for that."
         )
-    least = [f"{name} from a noisy count of {tables[name]['threshold']:,}" for name in tables if name not in weighed]
+    least = [f"{name} from a noisy count of {tables[name]['threshold']:,}" for name in tables if name not in untested]
     if least:
         words.append(
             "Random whole numbers were added to the counts, once, and items were printed where the noisy count, which "
@@ -113,6 +119,6 @@ def _scales(manifest: Mapping[str, Any]) -> dict[str, float]:
 
 def _inventions(manifest: Mapping[str, Any]) -> dict[str, float]:
     """At most how many pairs are expected that nobody typed: all pairs of the domain are taken for such."""
-    queries = sum(pool["rows"] for pool in manifest["pools"])
+    queries = sum(pool["rows"] for pool in manifest["pools"] if pool["kind"] == "releases")
     threshold = manifest["tables"]["sessions"]["threshold"]
     return {"sessions": queries * (queries - 1) * survival(_scales(manifest)["sessions"], threshold)}

@@ -17,6 +17,7 @@ from qlog_assets.attacks.auditor import (
     audit_structural_zero,
 )
 from qlog_assets.attacks.case import Cases, claim_of, printed, side_by_side, without_x
+from qlog_assets.attacks.steered import attack_new_items, table_target
 from qlog_assets.mechanisms.sessions import guarantee, paper
 from qlog_assets.mechanisms.sessions import noise as sessions
 from qlog_assets.mechanisms.sessions.parameters import SessionParameters
@@ -167,3 +168,13 @@ def distinct_varied(source: RandomSource) -> AuditResult:
 def distinct_sensitivity(source: RandomSource) -> AuditResult:
     """Exact: L∞ = 1; L1 = 3 of 11 on the repeating session."""
     return moved_by_one_user(repeats=False)
+
+
+STEERED = SessionParameters(method="steered", epsilon=500, delta="0.2", click_share="0.5")
+
+
+@CASES.add("A5", "steered, a sequence that only X typed", "pass")
+def steered_sequence(source: RandomSource) -> AuditResult:
+    """About 4.6 % of 5 %: at so large an ε the sequence passes the first look; the rest is sampling error."""
+    target = table_target(guarantee.modern_budget(STEERED), STEERED.session_part)
+    return attack_new_items(target, source, 100_000)

@@ -20,33 +20,44 @@ from qlog_assets.mechanisms.contributions import (
 )
 from qlog_assets.mechanisms.mechanism import Drawn, DrawnTable
 from qlog_assets.mechanisms.sessions import noise, paper
-from qlog_assets.mechanisms.sessions.noise import NO_QUERY, Kind
+from qlog_assets.mechanisms.sessions.noise import Kind
+from qlog_assets.mechanisms.sessions.numbering import item_matrix, name_sessions
 from qlog_assets.mechanisms.sessions.parameters import LONGEST_SESSION, SessionParameters
 from qlog_assets.mechanisms.sessions.stages import session_limits
+from qlog_assets.mechanisms.sessions.steered import draw_steered_clicks, draw_steered_sequences
 from qlog_assets.mechanisms.sessions.tables import CLICKS, SESSIONS
 from qlog_assets.pipeline.cleaned_log import view_cleaned
 from qlog_assets.pipeline.stage import Inputs
+from qlog_assets.pipeline.steering import Steering
 from qlog_assets.privacy.randomness import RandomSource
 from qlog_assets.privacy.zero_domain import decode_pairs, encode_pairs
 from qlog_assets.report.tables import in_public_order
 from qlog_assets.storage.engine import Engine
 
-ITEM_COLUMNS = [f"q{place}" for place in range(1, LONGEST_SESSION + 1)]
 ITEMS_AT_ONCE = 10_000_000
 """How many subsequences are counted and noised in one go: what memory holds. Parts tell nothing: noise is drawn item by
 item."""
 
 
-def draw(engine: Engine, inputs: Inputs, variant: str, chosen: SessionParameters, source: RandomSource) -> Drawn:
+def draw(
+    engine: Engine,
+    inputs: Inputs,
+    variant: str,
+    chosen: SessionParameters,
+    source: RandomSource,
+    steering: Steering | None = None,
+) -> Drawn:
     """Sequences and clicks, each unless it is switched off. Nothing in them was public before, but for the queries of
     the release that pairs are counted over."""
     kept = inputs["kept_sessions"]
     for view, table in (("kept_sessions", "sessions"), ("kept_clicks", "clicks"), ("domain_queries", "domain")):
         engine.view(view, kept.files(table))
-    return draw_kept(engine, variant, chosen, source)
+    return draw_kept(engine, variant, chosen, source, steering)
 
 
-def draw_kept(engine: Engine, variant: str, chosen: SessionParameters, source: RandomSource) -> Drawn:
+def draw_kept(
+    engine: Engine, variant: str, chosen: SessionParameters, source: RandomSource, steering: Steering | None = None
+) -> Drawn:
     """The same of the tables `kept_sessions` and `kept_clicks`, as a study may have made them, and `domain_queries`."""
     tables, public = {}, pa.array([], pa.string())
     for name, kind in noise.kinds(chosen).items():
@@ -56,28 +67,36 @@ def draw_kept(engine: Engine, variant: str, chosen: SessionParameters, source: R
                 public = engine.arrow("sessions/domain_texts")["query"].combine_chunks()
                 tables[name] = _draw_pairs(engine, public, chosen, source)
                 continue
-            rows = in_public_order(_draw_sessions(engine, variant, kind, chosen, source), SESSIONS)
+            if noise.is_steered(variant, chosen):
+                tables[name] = draw_steered_sequences(engine, source, kind.part, chosen, steering)
+                continue
+            layout, (rows, deviation) = SESSIONS, _draw_sessions(engine, variant, kind, chosen, source)
         else:
             count_items_of(engine, "kept_clicks")
-            rows = in_public_order(_draw_clicks(engine, variant, kind, chosen, source), CLICKS)
-        tables[name] = DrawnTable(rows, noise.least_count(variant, kind, chosen))
+            if noise.is_steered(variant, chosen):
+                tables[name] = draw_steered_clicks(engine, source, kind.part, chosen, steering)
+                continue
+            layout, (rows, deviation) = CLICKS, _draw_clicks(engine, variant, kind, chosen, source)
+        known = noise.known_noise(variant, kind, chosen, deviation)
+        tables[name] = DrawnTable(in_public_order(rows, layout), noise.least_count(variant, kind, chosen), noise=known)
     return Drawn(tables, public)
 
 
 def _draw_sessions(
     engine: Engine, variant: str, kind: Kind, chosen: SessionParameters, source: RandomSource
-) -> pa.Table:
+) -> tuple[pa.Table, float | None]:
+    """The rows, and the deviation of their noise where items were chosen before they were counted."""
     if noise.takes_rows(variant, chosen):
         engine.statement_table("sessions/held_subsequences")
         count_items_of(engine, "held_subsequences")
         drawn = noise.draw_rows(source, *item_holders(engine), kind, chosen)
         named = name_items(engine, drawn.indices, drawn.users)
-        return name_sessions(engine, item_matrix(named), named["users"].to_numpy())
+        return name_sessions(engine, item_matrix(named), named["users"].to_numpy()), drawn.deviation
     parts = []
     for users in count_parts(engine, ordered=not source.secure):
-        drawn = noise.draw_counts(source, users, variant, kind, chosen)
-        parts.append((counted_items(engine, drawn.indices), drawn.users))
-    return name_sessions(engine, *(np.concatenate(each) for each in zip(*parts, strict=True)))
+        counted = noise.draw_counts(source, users, variant, kind, chosen)
+        parts.append((counted_items(engine, counted.indices), counted.users))
+    return name_sessions(engine, *(np.concatenate(each) for each in zip(*parts, strict=True))), None
 
 
 def _draw_pairs(engine: Engine, public: pa.Array, chosen: SessionParameters, source: RandomSource) -> DrawnTable:
@@ -95,6 +114,7 @@ def _draw_pairs(engine: Engine, public: pa.Array, chosen: SessionParameters, sou
         in_public_order(pa.table({"queries": paired(first, second), "users": users}), SESSIONS),
         noise.pair_threshold(len(public), chosen),
         only_public=True,
+        noise=noise.known_pair_noise(chosen),
     )
 
 
@@ -105,12 +125,14 @@ def paired(first: pa.Array, second: pa.Array) -> pa.ListArray:
     return pa.ListArray.from_arrays(pa.array(offsets), pa.concat_arrays([first, second]).take(pa.array(places)))
 
 
-def _draw_clicks(engine: Engine, variant: str, kind: Kind, chosen: SessionParameters, source: RandomSource) -> pa.Table:
+def _draw_clicks(
+    engine: Engine, variant: str, kind: Kind, chosen: SessionParameters, source: RandomSource
+) -> tuple[pa.Table, float | None]:
     if noise.takes_rows(variant, chosen):
         drawn = noise.draw_rows(source, *item_holders(engine), kind, chosen)
-    else:
-        drawn = noise.draw_counts(source, item_counts(engine), variant, kind, chosen)
-    return name_items(engine, drawn.indices, drawn.users)
+        return name_items(engine, drawn.indices, drawn.users), drawn.deviation
+    counted = noise.draw_counts(source, item_counts(engine), variant, kind, chosen)
+    return name_items(engine, counted.indices, counted.users), None
 
 
 # Counting sequences -------------------------------------------------------------------------------------------------
@@ -178,22 +200,6 @@ def count_sessions(engine: Engine, *, with_repeats: bool = False) -> Iterator[tu
     """All items and their counts, a part at a time, in an order that can be repeated: for studies."""
     for counts in count_parts(engine, ordered=True, with_repeats=with_repeats):
         yield counted_items(engine, np.arange(len(counts))), counts
-
-
-def item_matrix(items: pa.Table) -> np.ndarray:
-    """The query numbers of a table of items, one row each."""
-    return np.column_stack([items[name].to_numpy() for name in ITEM_COLUMNS])
-
-
-def name_sessions(engine: Engine, items: np.ndarray, users: np.ndarray) -> pa.Table:
-    """Items as lists of texts, beside their counts."""
-    present = items != NO_QUERY
-    wanted, places = np.unique(items[present], return_inverse=True)
-    with engine.table("wanted_queries", pa.table({"query_id": wanted})):
-        texts = engine.arrow("sessions/query_texts")["query"].combine_chunks()
-    offsets = np.concatenate([[0], np.cumsum(present.sum(axis=1))]).astype(np.int32)
-    queries = pa.ListArray.from_arrays(pa.array(offsets), texts.take(pa.array(places)))
-    return pa.table({"queries": queries, "users": users})
 
 
 # As the paper prints it: for studies alone --------------------------------------------------------------------------

@@ -6,7 +6,10 @@ from collections.abc import Mapping, Sequence
 
 from qlog_assets.mechanisms.expectations import Expectation
 from qlog_assets.mechanisms.sessions import noise
+from qlog_assets.mechanisms.sessions.guarantee import modern_budget
 from qlog_assets.mechanisms.sessions.parameters import SessionParameters
+from qlog_assets.mechanisms.steered_words import expect_steered
+from qlog_assets.privacy.steered import plan_part
 
 
 def expects_sound(chosen: SessionParameters, list_rows: Mapping[str, int]) -> Sequence[Expectation]:
@@ -24,6 +27,9 @@ def expects_modern(chosen: SessionParameters, list_rows: Mapping[str, int]) -> S
         if name == "sessions" and noise.is_over_release("modern", chosen):
             note = "and more, the more queries the release has, so that noise alone makes few rows"
             expected.append(Expectation(name, 1, "derived", noise_rows=None, note=note))
+            continue
+        if noise.is_steered("modern", chosen):
+            expected.append(expect_steered(name, plan_part(modern_budget(chosen), kind.part)))
             continue
         if not noise.takes_rows("modern", chosen):
             expected.append(Expectation(name, noise.least_count("modern", kind, chosen), "derived"))

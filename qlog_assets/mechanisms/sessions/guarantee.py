@@ -14,8 +14,9 @@ from fractions import Fraction
 
 from qlog_assets.mechanisms.sessions.parameters import SessionParameters
 from qlog_assets.privacy.bounds import at_most
-from qlog_assets.privacy.composition import Noise, zcdp_epsilon
+from qlog_assets.privacy.composition import Noise
 from qlog_assets.privacy.gaussian import GaussianBudget, gaussian_budget
+from qlog_assets.privacy.gaussian_guarantee import SHARED_FORMULA, gaussian_assumptions, shared_parts
 from qlog_assets.privacy.guarantee import (
     RELEASE_ASSUMPTIONS,
     Guarantee,
@@ -185,7 +186,7 @@ def modern(parameters: SessionParameters) -> Guarantee:
         assumptions=(
             *COMMON_ASSUMPTIONS,
             "noise is exact and integer, from a secure source, drawn once",
-            "Gaussian weights are integers rounded down, so that one user's L2 contribution stays within its bound",
+            *gaussian_assumptions(parameters.method),
             *RELEASE_ASSUMPTIONS,
         ),
         gaps=(),
@@ -208,20 +209,8 @@ def pure_words(loss: PrivacyLoss) -> str:
 def _by_one_budget(parameters: SessionParameters) -> tuple[list[Part], str, dict[str, float]]:
     """μ² and the δ of new items are shared by the two parts."""
     budget = modern_budget(parameters)
-    converting_delta = parameters.delta - budget.new_item_delta
-    parts = []
-    for name, share in (("sessions", parameters.session_part), ("clicks", parameters.click_part)):
-        if share == 0:
-            continue
-        rho = budget.rho * share
-        loss = PrivacyLoss(
-            min(parameters.epsilon, Fraction(zcdp_epsilon(rho, converting_delta))),
-            converting_delta + budget.new_item_delta * share,
-            rho,
-        )
-        method = parameters.method.replace("_", " ")
-        parts.append(Part(name, loss, loss, f"{name.capitalize()} alone, by {method}; ρ adds up, this ε does not."))
-    formula = "μ² = Σ Δ²/(σ² - r²);  δ/2 = Φ(μ/2 - ε/μ) - e^ε·Φ(-μ/2 - ε/μ);  the thresholds share the other δ/2"
+    shares = {"sessions": parameters.session_part, "clicks": parameters.click_part}
+    parts, formula = shared_parts(budget, shares, parameters.method), SHARED_FORMULA
     return parts, formula, {"rho": float(budget.rho), "noise_budget": float(budget.squared)}
 
 

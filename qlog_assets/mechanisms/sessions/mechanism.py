@@ -14,7 +14,7 @@ from qlog_assets.mechanisms.sessions import guarantee
 from qlog_assets.mechanisms.sessions.account import account
 from qlog_assets.mechanisms.sessions.draw import draw, draw_paper
 from qlog_assets.mechanisms.sessions.expectations import expects_modern, expects_sound
-from qlog_assets.mechanisms.sessions.noise import check_draw, takes_rows
+from qlog_assets.mechanisms.sessions.noise import check_draw, is_steered, takes_rows
 from qlog_assets.mechanisms.sessions.parameters import SessionParameters, SessionPolicy
 from qlog_assets.mechanisms.sessions.stages import STAGES
 from qlog_assets.mechanisms.sessions.tables import TABLES
@@ -27,6 +27,8 @@ MODERN_ONLY = {"epsilon", "click_share", "method", "domain", *BY_WEIGHT}
 
 def resolve(chosen: SessionPolicy, lists: PublicLists) -> SessionPolicy:
     """The policy's parameters without clicks where the log has no urls: nothing is paid for them."""
+    if is_steered(chosen.variant, chosen):
+        chosen.refuse_said(BY_WEIGHT, 'method = "weighted_gaussian"')
     if lists.has_urls or not chosen.has_clicks:
         return chosen
     if not chosen.has_sessions:
@@ -105,7 +107,12 @@ MECHANISM = Mechanism(
     variants={
         "sound": Variant(guarantee.sound, draw, ignores=sound_ignores, refuses=sound_refuses, expects=expects_sound),
         "modern": Variant(
-            guarantee.modern, draw, ignores=modern_ignores, refuses=modern_refuses, expects=expects_modern
+            guarantee.modern,
+            draw,
+            steered=partial(is_steered, "modern"),
+            ignores=modern_ignores,
+            refuses=modern_refuses,
+            expects=expects_modern,
         ),
         "paper": Variant(guarantee.paper, draw_paper, reads=("cleaned_log",)),
     },

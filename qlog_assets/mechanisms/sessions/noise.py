@@ -19,6 +19,7 @@ from itertools import combinations
 
 import numpy as np
 
+from qlog_assets.mechanisms.planned_noise import count_noise, geometric_noise, weighted_noise
 from qlog_assets.mechanisms.sessions.guarantee import modern_budget
 from qlog_assets.mechanisms.sessions.parameters import SessionParameters
 from qlog_assets.privacy.gaussian import SelectionPlan, plan_counts, plan_weighted
@@ -34,7 +35,9 @@ from qlog_assets.privacy.public_domain import (
 )
 from qlog_assets.privacy.randomness import RandomSource, SeededRandom
 from qlog_assets.privacy.selection import draw_gaussian_counts
+from qlog_assets.privacy.steered import plan_part
 from qlog_assets.privacy.weighted import Contributions, draw_weighted
+from qlog_assets.report.table_noise import TableNoise
 
 NO_QUERY = -1  # pads sessions and items to one width
 
@@ -127,6 +130,13 @@ class Kind:
     """The part of the budget of `modern`."""
 
 
+@dataclass(frozen=True)
+class Chosen(Released):
+    """The same of items that were chosen before they were counted, with the standard deviation of their noise."""
+
+    deviation: float
+
+
 def kinds(parameters: SessionParameters) -> dict[str, Kind]:
     """What is released, by table."""
     found = {}
@@ -155,6 +165,12 @@ def takes_rows(variant: str, parameters: SessionParameters) -> bool:
     return variant == "modern" and parameters.method == "weighted_gaussian"
 
 
+def is_steered(variant: str, parameters: SessionParameters) -> bool:
+    """Whether a table is drawn by `privacy.steered`; over a release that is clicks alone."""
+    steered = variant == "modern" and parameters.method == "steered"
+    return steered and (parameters.has_clicks or not parameters.over_release)
+
+
 def draw_counts(
     source: RandomSource, users: np.ndarray, variant: str, kind: Kind, parameters: SessionParameters
 ) -> Released:
@@ -170,7 +186,7 @@ def least_count(variant: str, kind: Kind, parameters: SessionParameters) -> int:
     """The least noisy count that a table can print."""
     if variant == "sound":
         return max(parameters.threshold, stability_threshold(kind.items_per_user, kind.scale, kind.delta))
-    if takes_rows(variant, parameters):
+    if takes_rows(variant, parameters) or is_steered(variant, parameters):
         return 1
     return plan_counts(kind.items_per_user, modern_budget(parameters), kind.part).threshold
 
@@ -189,11 +205,25 @@ def plan_rows(kind: Kind, parameters: SessionParameters) -> SelectionPlan:
 
 def draw_rows(
     source: RandomSource, user_ids: np.ndarray, item_ids: np.ndarray, kind: Kind, parameters: SessionParameters
-) -> Released:
+) -> Chosen:
     """The weighted method: a set is chosen first and counted with what is left."""
-    items, users = draw_weighted(source, Contributions.of(user_ids, item_ids), plan_rows(kind, parameters))
-    assert users is not None  # set_share is below 1
-    return Released(items, users)
+    items, users, deviation = draw_weighted(source, Contributions.of(user_ids, item_ids), plan_rows(kind, parameters))
+    assert users is not None and deviation is not None  # set_share is below 1
+    return Chosen(items, users, deviation)
+
+
+def known_noise(variant: str, kind: Kind, parameters: SessionParameters, deviation: float | None) -> TableNoise:
+    """What is publicly known of the noise on a table's counts; `deviation` is that of items chosen by `draw_rows`."""
+    if deviation is not None:
+        return weighted_noise(plan_rows(kind, parameters), deviation)
+    if variant == "sound":
+        return geometric_noise(kind.scale)
+    return count_noise(plan_counts(kind.items_per_user, modern_budget(parameters), kind.part))
+
+
+def known_pair_noise(parameters: SessionParameters) -> TableNoise:
+    """The same of pairs of a release's queries."""
+    return geometric_noise(parameters.pair_scale, among="pairs of queries of the release that was named")
 
 
 def is_over_release(variant: str, parameters: SessionParameters) -> bool:
@@ -227,6 +257,9 @@ def check_draw(variant: str, parameters: SessionParameters) -> None:
     for name, kind in kinds(parameters).items():
         if name == "sessions" and is_over_release(variant, parameters):
             checked_scale(parameters.pair_scale)
+        elif is_steered(variant, parameters):
+            for with_known in (False, True):
+                plan_part(modern_budget(parameters), kind.part, with_known=with_known)
         elif takes_rows(variant, parameters):
             draw_rows(SeededRandom(0), nothing, nothing, kind, parameters)
         else:

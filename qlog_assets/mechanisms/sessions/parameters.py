@@ -54,7 +54,7 @@ class SessionParameters(Parameters):
     """`modern` only: ε of the whole release."""
     click_share: Share = Field(Fraction(1, 4), validate_default=True)
     """`modern` only: the share of the budget that clicks take where both are released."""
-    method: Literal["weighted_gaussian", "gaussian_counts"] = "weighted_gaussian"
+    method: Literal["steered", "weighted_gaussian", "gaussian_counts"] = "weighted_gaussian"
     """`modern` only: how items are chosen."""
     set_share: Share = Field(Fraction(9, 10), validate_default=True)
     """`modern` only: the share of the budget that chooses the set where counts are a second step."""
@@ -139,6 +139,9 @@ class SessionPolicy(SessionParameters):
     variant: Literal["sound", "modern"] = "modern"
     """`modern`: the selection that `method` names, at `epsilon` and `delta`. `sound`: noisy counts against one
     threshold; it wants few sessions per user, and costs what the scales say."""
+    method: Literal["steered", "weighted_gaussian", "gaussian_counts"] = "steered"
+    """`modern` only: how items are chosen. `steered`: in two looks, the first of which nobody sees, and by what the
+    month before published."""
     sessions_per_user: int = Field(30, ge=1, le=100)
     """l_s: sessions kept per user, the first ones by time. 30 sessions of 3 queries name most sequences by `modern` on
     a synthetic month of 3 million rows; `sound` names most with 1 session of 2 queries."""

@@ -10,10 +10,12 @@ import numpy as np
 
 from qlog_assets.mechanisms.contributions import count_items, item_counts, item_holders, name_items
 from qlog_assets.mechanisms.mechanism import Drawn, DrawnTable
+from qlog_assets.mechanisms.steered_tables import KnownRows, draw_steered_table
 from qlog_assets.mechanisms.zealous import guarantee, noise, paper
 from qlog_assets.mechanisms.zealous.parameters import ZealousParameters
 from qlog_assets.mechanisms.zealous.tables import TABLES
 from qlog_assets.pipeline.stage import Inputs
+from qlog_assets.pipeline.steering import Steering
 from qlog_assets.privacy.paper_selection import PaperReleased
 from qlog_assets.privacy.randomness import RandomSource
 from qlog_assets.report.tables import in_public_order
@@ -22,18 +24,37 @@ from qlog_assets.storage.engine import Engine
 LAYOUTS = {layout.name: layout for layout in TABLES}
 
 
-def draw(engine: Engine, inputs: Inputs, variant: str, chosen: ZealousParameters, source: RandomSource) -> Drawn:
-    """One table per kind. Nothing in them was public before."""
+def draw(
+    engine: Engine,
+    inputs: Inputs,
+    variant: str,
+    chosen: ZealousParameters,
+    source: RandomSource,
+    steering: Steering | None = None,
+) -> Drawn:
+    """One table per kind. Nothing in them was public before, but for what an earlier release printed."""
     tables: dict[str, DrawnTable] = {}
     for kind in chosen.kinds:
         count_items(engine, inputs["zealous_items"], kind)
+        if noise.is_steered(variant, chosen):
+            tables[kind] = _draw_steered(engine, kind, chosen, source, steering)
+            continue
         if noise.takes_rows(variant, chosen):
             drawn = noise.draw_rows(source, *item_holders(engine), chosen)
         else:
             drawn = noise.draw_counts(source, item_counts(engine), variant, chosen)
         named = name_items(engine, drawn.items, drawn.users)
-        tables[kind] = DrawnTable(in_public_order(named, LAYOUTS[kind]), drawn.threshold)
+        tables[kind] = DrawnTable(in_public_order(named, LAYOUTS[kind]), drawn.threshold, noise=drawn.noise)
     return Drawn(tables)
+
+
+def _draw_steered(
+    engine: Engine, kind: str, chosen: ZealousParameters, source: RandomSource, steering: Steering | None
+) -> DrawnTable:
+    layout = LAYOUTS[kind]
+    known = None if steering is None else KnownRows.of(steering.rows(kind), layout.keys)
+    budget, part = guarantee.modern_budget(chosen), noise.kind_part(chosen)
+    return draw_steered_table(engine, source, layout, budget, part, known)
 
 
 def draw_paper(engine: Engine, inputs: Inputs, variant: str, chosen: ZealousParameters, source: RandomSource) -> Drawn:

@@ -23,13 +23,17 @@ TRUNCATED_FORMULA_1 = "a kind: (ε/kinds, δ/kinds), an item: a further 1/m of b
 
 def sound_in_earlier_words(guarantee: Guarantee, parameters: ZealousParameters, words: int) -> Guarantee:
     """The guarantee of `sound` as a version before today's said it."""
-    assert words == 1 and guarantee.proven is not None
+    if words > 1:  # of guarantees only the first words were other ones
+        return guarantee
+    assert guarantee.proven is not None
     return replace(guarantee, assumptions=COMMON_ASSUMPTIONS_1, sentence=approximate_words_1(guarantee.proven))
 
 
 def modern_in_earlier_words(guarantee: Guarantee, parameters: ZealousParameters, words: int) -> Guarantee:
     """The guarantee of `modern` as a version before today's said it."""
-    assert words == 1 and guarantee.proven is not None
+    if words > 1:  # of guarantees only the first words were other ones
+        return guarantee
+    assert guarantee.proven is not None
     truncated = parameters.method == "truncated_geometric"
     return replace(
         guarantee,

@@ -7,9 +7,12 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from qlog_assets.mechanisms.expectations import Expectation
+from qlog_assets.mechanisms.steered_words import expect_steered
 from qlog_assets.mechanisms.zealous import noise
+from qlog_assets.mechanisms.zealous.guarantee import modern_budget
 from qlog_assets.mechanisms.zealous.parameters import ZealousParameters
 from qlog_assets.privacy.randomness import SeededRandom
+from qlog_assets.privacy.steered import plan_part
 
 
 def expects_sound(chosen: ZealousParameters, list_rows: Mapping[str, int]) -> Sequence[Expectation]:
@@ -18,6 +21,9 @@ def expects_sound(chosen: ZealousParameters, list_rows: Mapping[str, int]) -> Se
 
 def expects_modern(chosen: ZealousParameters, list_rows: Mapping[str, int]) -> Sequence[Expectation]:
     """The threshold of counts; where weights are tested, how many users' weights reach it, the noise being zero."""
+    if noise.is_steered("modern", chosen):
+        plan = plan_part(modern_budget(chosen), noise.kind_part(chosen))
+        return tuple(expect_steered(kind, plan) for kind in chosen.kinds)
     if not noise.takes_rows("modern", chosen):
         return _each(chosen, _least("modern", chosen))
     rounds = noise.plan_rows(chosen).rounds

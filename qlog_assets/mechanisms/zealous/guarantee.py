@@ -17,8 +17,9 @@ from fractions import Fraction
 
 from qlog_assets.mechanisms.zealous.parameters import ZealousParameters
 from qlog_assets.privacy.bounds import at_least, at_most
-from qlog_assets.privacy.composition import Noise, zcdp_epsilon
+from qlog_assets.privacy.composition import Noise
 from qlog_assets.privacy.gaussian import GaussianBudget, gaussian_budget
+from qlog_assets.privacy.gaussian_guarantee import SHARED_FORMULA, gaussian_assumptions, shared_parts
 from qlog_assets.privacy.guarantee import (
     RELEASE_ASSUMPTIONS,
     REPLACE,
@@ -139,31 +140,25 @@ def modern(parameters: ZealousParameters) -> Guarantee:
         total = add_losses([loss for _ in parameters.kinds])
         formula = "per kind: (ε/kinds, δ/kinds), per item: a further 1/m of both;  optimal selection, truncated noise"
         figures = {"item_epsilon": float(parameters.kind_epsilon / parameters.items_per_user)}
+        parts = [
+            Part(kind, loss, loss, f"{kind.capitalize()} alone, by truncated geometric.") for kind in parameters.kinds
+        ]
     else:
-        kinds, budget = len(parameters.kinds), modern_budget(parameters)
+        budget = modern_budget(parameters)
         total = PrivacyLoss(parameters.epsilon, parameters.delta, budget.rho)
-        converting_delta = parameters.delta - budget.new_item_delta
-        loss = PrivacyLoss(
-            min(parameters.epsilon, Fraction(zcdp_epsilon(budget.rho / kinds, converting_delta))),
-            converting_delta + budget.new_item_delta / kinds,
-            budget.rho / kinds,
-        )
-        formula = "μ² = Σ Δ²/(σ² - r²);  δ/2 = Φ(μ/2 - ε/μ) - e^ε·Φ(-μ/2 - ε/μ);  the thresholds share the other δ/2"
+        shares = {str(kind): Fraction(1, len(parameters.kinds)) for kind in parameters.kinds}
+        parts, formula = shared_parts(budget, shares, parameters.method), SHARED_FORMULA
         figures = {"rho": float(budget.rho), "noise_budget": float(budget.squared)}
-    adds_up = "" if total.rho is None else "; ρ adds up, this ε does not"
     return Guarantee(
         mechanism="zealous",
         variant="modern",
         claimed=total,
         proven=total,
-        parts=tuple(
-            Part(kind, loss, loss, f"{kind.capitalize()} alone, by {parameters.method.replace('_', ' ')}{adds_up}.")
-            for kind in parameters.kinds
-        ),
+        parts=tuple(parts),
         assumptions=(
             *COMMON_ASSUMPTIONS,
             NOISE_ASSUMPTION,
-            "Gaussian weights are integers rounded down, so that one user's L2 contribution stays within its bound",
+            *gaussian_assumptions(parameters.method),
             *RELEASE_ASSUMPTIONS,
         ),
         gaps=(),

@@ -19,9 +19,14 @@ from qlog_assets.mechanisms.zealous.stages import STAGES
 from qlog_assets.mechanisms.zealous.tables import TABLES
 from qlog_assets.pipeline.public_material import PublicLists
 
+SECOND_STEP = {"set_share", "counted_items_per_user"}
+"""What only the methods read that count in a second step what they chose in one look."""
+
 
 def resolve(chosen: ZealousPolicy, lists: PublicLists) -> ZealousPolicy:
     """The policy's parameters without the kind that a log without urls has no item of: the others share ε and δ."""
+    if noise.is_steered(chosen.variant, chosen):
+        chosen.refuse_said(SECOND_STEP, 'method = "weighted_gaussian" or "sips"')
     if lists.has_urls or "clicks" not in chosen.kinds:
         return chosen
     others = tuple(kind for kind in chosen.kinds if kind != "clicks")
@@ -40,8 +45,7 @@ def sound_ignores(chosen: ZealousParameters) -> set[str]:
 
 def modern_ignores(chosen: ZealousParameters) -> set[str]:
     """A minimum of users, which `modern` cannot keep, and what only methods that count in a second step read."""
-    second_step = set() if noise.takes_rows("modern", chosen) else {"set_share", "counted_items_per_user"}
-    return {"min_users"} | second_step
+    return {"min_users"} | (set() if noise.takes_rows("modern", chosen) else SECOND_STEP)
 
 
 def sound_refuses(chosen: ZealousParameters, list_rows: Mapping[str, int]) -> str | None:
@@ -85,6 +89,7 @@ MECHANISM = Mechanism(
         "modern": Variant(
             guarantee.modern,
             draw,
+            steered=partial(noise.is_steered, "modern"),
             ignores=modern_ignores,
             refuses=modern_refuses,
             expects=expects_modern,

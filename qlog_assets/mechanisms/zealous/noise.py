@@ -12,6 +12,7 @@ from fractions import Fraction
 
 import numpy as np
 
+from qlog_assets.mechanisms.planned_noise import count_noise, geometric_noise, steered_noise, weighted_noise
 from qlog_assets.mechanisms.zealous.guarantee import modern_budget
 from qlog_assets.mechanisms.zealous.parameters import ZealousParameters
 from qlog_assets.privacy.gaussian import Method, SelectionPlan, plan_counts, plan_weighted
@@ -19,16 +20,20 @@ from qlog_assets.privacy.histogram import Released, stability_histogram, stabili
 from qlog_assets.privacy.limits import count_users, first_distinct
 from qlog_assets.privacy.randomness import RandomSource, SeededRandom
 from qlog_assets.privacy.selection import draw_gaussian_counts, truncated_geometric_counts, truncation
+from qlog_assets.privacy.steered import PublicItems, plan_part, release_steered
 from qlog_assets.privacy.weighted import Contributions, draw_weighted
+from qlog_assets.report.table_noise import TableNoise
 
 
 @dataclass(frozen=True)
 class KindDraw:
-    """What was drawn of one kind: numbers of items, ascending, their noisy counts, and the least count there can be."""
+    """What was drawn of one kind: numbers of items, ascending, their noisy counts, the least count there can be, and
+    what is publicly known of the noise."""
 
     items: np.ndarray
     users: np.ndarray
     threshold: int
+    noise: TableNoise
 
 
 def release(
@@ -43,19 +48,31 @@ def takes_rows(variant: str, parameters: ZealousParameters) -> bool:
     return variant == "modern" and parameters.method in ("weighted_gaussian", "sips")
 
 
+def is_steered(variant: str, parameters: ZealousParameters) -> bool:
+    """Whether a kind is drawn by `privacy.steered`, from rows and from what is public of its items."""
+    return variant == "modern" and parameters.method == "steered"
+
+
+def kind_part(parameters: ZealousParameters) -> Fraction:
+    """The part of the budget of `modern` that each kind gets."""
+    return Fraction(1, len(parameters.kinds))
+
+
 def draw_counts(source: RandomSource, users: np.ndarray, variant: str, parameters: ZealousParameters) -> KindDraw:
     """One kind from counts of users: `sound`, and the modern methods that print the count they tested."""
     per_user, epsilon, delta = parameters.items_per_user, parameters.kind_epsilon, parameters.kind_delta
     if variant == "sound":
         drawn = release(source, users, per_user, parameters.noise_scale, delta, parameters.min_users)
         least = stability_threshold(per_user, parameters.noise_scale, delta)
-        return KindDraw(drawn.indices, drawn.users, least + parameters.min_users - 1)
+        known = geometric_noise(parameters.noise_scale, min_users=parameters.min_users)
+        return KindDraw(drawn.indices, drawn.users, least + parameters.min_users - 1, known)
     if parameters.method == "truncated_geometric":
         chosen = truncated_geometric_counts(source, users, per_user, epsilon, delta)
         assert chosen.users is not None
-        return KindDraw(chosen.items, chosen.users, truncation(epsilon / per_user, delta / per_user) + 1)
-    plan = plan_counts(per_user, modern_budget(parameters), Fraction(1, len(parameters.kinds)))
-    return KindDraw(*draw_gaussian_counts(source, users, plan), plan.threshold)
+        cut = truncation(epsilon / per_user, delta / per_user)
+        return KindDraw(chosen.items, chosen.users, cut + 1, geometric_noise(per_user / epsilon, largest=cut))
+    plan = plan_counts(per_user, modern_budget(parameters), kind_part(parameters))
+    return KindDraw(*draw_gaussian_counts(source, users, plan), plan.threshold, count_noise(plan))
 
 
 def draw_rows(
@@ -63,9 +80,9 @@ def draw_rows(
 ) -> KindDraw:
     """One kind from rows of (user, item): the weighted methods choose a set first and count it with what is left."""
     plan = plan_rows(parameters)
-    items, users = draw_weighted(source, Contributions.of(user_ids, item_ids), plan)
-    assert users is not None  # set_share is below 1
-    return KindDraw(items, users, 1)
+    items, users, deviation = draw_weighted(source, Contributions.of(user_ids, item_ids), plan)
+    assert users is not None and deviation is not None  # set_share is below 1
+    return KindDraw(items, users, 1, weighted_noise(plan, deviation))
 
 
 def plan_rows(parameters: ZealousParameters) -> SelectionPlan:
@@ -75,7 +92,7 @@ def plan_rows(parameters: ZealousParameters) -> SelectionPlan:
         method,
         parameters.items_per_user,
         modern_budget(parameters),
-        Fraction(1, len(parameters.kinds)),
+        kind_part(parameters),
         parameters.set_share,
         parameters.counted_items_per_user,
     )
@@ -88,7 +105,10 @@ def check_draw(variant: str, parameters: ZealousParameters) -> None:
     raise here raises for none of them.
     """
     nothing = np.empty(0, dtype=np.int64)
-    if takes_rows(variant, parameters):
+    if is_steered(variant, parameters):
+        for with_known in (False, True):
+            plan_part(modern_budget(parameters), kind_part(parameters), with_known=with_known)
+    elif takes_rows(variant, parameters):
         draw_rows(SeededRandom(0), nothing, nothing, parameters)
     else:
         draw_counts(SeededRandom(0), nothing, variant, parameters)
@@ -98,6 +118,10 @@ def release_modern(
     source: RandomSource, users: np.ndarray, items: np.ndarray, domain: int, parameters: ZealousParameters
 ) -> KindDraw:
     """`modern`, one kind, from rows in the order of time: methods that take counts get each user's first items."""
+    if is_steered("modern", parameters):
+        budget, part = modern_budget(parameters), kind_part(parameters)
+        drawn = release_steered(source, users, items, domain, PublicItems(), budget, part)
+        return KindDraw(drawn.items, drawn.users, 1, steered_noise(plan_part(budget, part), drawn.deviations))
     if takes_rows("modern", parameters):
         return draw_rows(source, users, items, parameters)
     counts = count_users(*first_distinct(users, items, parameters.items_per_user), domain)

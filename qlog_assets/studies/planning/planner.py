@@ -124,14 +124,14 @@ def plan(asked: Request, people: Population, seed: int, progress: Progress = lam
         raise QlogError(f"no setting of {asked.mechanism.name} can be drawn at ε = {decimal_text(asked.epsilon)}")
     standing = {"pool": trial.drawn(asked, asked.own, people.pool, trial.draws)}
     if "titles" in best and people.titles is not None:
-        pooled = with_pool(asked.own, people.titles.size)  # type: ignore[arg-type]  # safelog alone reads a pool
+        pooled = with_pool(asked.own, people.titles.size)
         standing["titles"] = trial.drawn(asked, pooled, people.titles, trial.draws)
     curve = []
     for place, epsilon in enumerate(grid):
         progress(steps - 2 * (len(grid) - place), steps, "drawing over ε")
         there = asked.at(epsilon)
         drawn = {
-            how: trial.changed(there, dict(scaled), people.pool, trial.draws)
+            how: trial.changed(there, scaled.said, people.pool, trial.draws)
             for how, scaled in (("policy", there.own), ("recommended", there.scaled(best["pool"][0])))
         }
         # A table that cannot be drawn at so small an ε is left out of the picture.

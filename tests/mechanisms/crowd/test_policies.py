@@ -5,10 +5,17 @@ from __future__ import annotations
 from fractions import Fraction
 
 import numpy as np
+import pytest
 
+from qlog_assets.api.planning import explain_guarantee
 from qlog_assets.attacks.auditor import sensitivity
+from qlog_assets.errors import ParameterError
 from qlog_assets.mechanisms.crowd import paper as crowd
+from qlog_assets.mechanisms.crowd.noise import draw_counts, draw_nothing, plan_job
 from qlog_assets.mechanisms.crowd.noise import release as release_sound
+from qlog_assets.mechanisms.crowd.parameters import LN_10, PAPER_DELTA, CrowdParameters, CrowdPolicy
+from qlog_assets.mechanisms.register import mechanism
+from qlog_assets.policy import Policy
 from qlog_assets.privacy.limits import count_events, count_users, last_distinct
 from qlog_assets.privacy.randomness import SeededRandom
 
@@ -79,3 +86,71 @@ def test_sound_release_never_uses_what_too_few_shares_would_hide() -> None:
     """Four of five shares: shifted to 0, so no noise can bring it out, whatever δ is."""
     release = release_sound(SeededRandom(6), np.full(5000, 4), 1, Fraction(50), Fraction(9, 10), min_shares=5)
     assert release.indices.size == 0
+
+
+@pytest.mark.parametrize("variant", ["sound", "gaussian"])
+def test_what_too_few_shares_hide_is_never_released_and_the_next_share_makes_it_a_new_artifact(variant: str) -> None:
+    """Four of five shares shift to 0, which gets no noise; a fifth makes the law that of a count of 1 without a key."""
+    chosen = CrowdParameters(artifacts_per_user=1, epsilon=1, delta="0.5")
+    assert draw_counts(SeededRandom(6), np.full(5000, 4), variant, chosen).artifacts.size == 0
+    alone = chosen.with_changes(share_threshold=1)
+    shifted = draw_counts(SeededRandom(7), np.full(5000, 5), variant, chosen)
+    plain = draw_counts(SeededRandom(7), np.full(5000, 1), variant, alone)
+    assert plain.artifacts.size > 0 and shifted.artifacts.tolist() == plain.artifacts.tolist()
+    assert (shifted.users - 4).tolist() == plain.users.tolist() and shifted.threshold == plain.threshold + 4
+
+
+@pytest.mark.parametrize("variant", ["sound", "gaussian"])
+def test_the_stated_noise_tells_how_often_an_artifact_is_missing(variant: str) -> None:
+    """20,000 draws: the share is off by 0.018 with a chance of one in two million."""
+    chosen = CrowdParameters(artifacts_per_user=3, epsilon=2, delta="1e-3")
+    told = draw_nothing(variant, chosen)
+    for users in (told.threshold - 1, told.threshold + 2):
+        drawn = draw_counts(SeededRandom(8), np.full(20_000, users), variant, chosen)
+        missing = 1 - drawn.artifacts.size / 20_000
+        assert missing == pytest.approx(told.noise.chance_missing(users, told.threshold), abs=0.018)
+        assert drawn.users.min() >= told.threshold
+
+
+THRESHOLDS = {1: (12, 16), 2: (20, 21), 3: (27, 25), 5: (43, 32), 10: (83, 44), 20: (167, 61), 50: (432, 96)}
+
+
+@pytest.mark.parametrize(("artifacts_per_user", "needed"), THRESHOLDS.items())
+def test_gaussian_noise_needs_fewer_users_from_three_artifacts_on(
+    artifacts_per_user: int, needed: tuple[int, int]
+) -> None:
+    chosen = CrowdPolicy(artifacts_per_user=artifacts_per_user)
+    assert tuple(draw_nothing(variant, chosen).threshold for variant in ("sound", "gaussian")) == needed
+
+
+def test_jobs_share_one_gaussian_budget() -> None:
+    """Two jobs have twice the variance of one, where two budgets of half an ε would ask for four times as much."""
+    one, two = (plan_job(CrowdPolicy(jobs=jobs)).variance for jobs in ("queries", "queries,urls"))
+    assert two / one == pytest.approx(2, rel=1e-3)
+
+
+def test_jobs_are_typed_as_words() -> None:
+    chosen = CrowdParameters(jobs="queries, click_hosts")
+    assert chosen.jobs == ("queries", "click_hosts") and chosen.as_public()["jobs"] == "queries,click_hosts"
+    promised = explain_guarantee("crowd", None, {"jobs": "queries,urls"})
+    assert [part["name"] for part in promised["parts"]] == ["queries", "urls"]
+    for jobs in ("queries,queries", "", "keywords"):
+        with pytest.raises(ParameterError, match="jobs"):
+            CrowdParameters(jobs=jobs)
+
+
+def test_a_policy_asks_for_no_more_shares_than_a_job_may_say() -> None:
+    assert CrowdPolicy(share_threshold=1000).share_threshold == 1000
+    with pytest.raises(ParameterError, match="share_threshold"):
+        CrowdPolicy(share_threshold=1001)
+
+
+def test_the_papers_variants_keep_the_papers_budget_unless_it_is_set() -> None:
+    asked = mechanism("crowd")
+    released = Policy().section("crowd")
+    assert (released.epsilon, released.delta, released.variant) == (2, Fraction(1, 10**6), "gaussian")
+    studied = Policy().for_variant(asked, "dp_u").section("crowd")
+    assert (studied.epsilon, studied.delta) == (LN_10, PAPER_DELTA)
+    studied = Policy(crowd={"epsilon": 1}).for_variant(asked, "dp_u").section("crowd")
+    assert (studied.epsilon, studied.delta) == (1, PAPER_DELTA)
+    assert Policy().for_variant(asked, "sound").section("crowd").epsilon == 2

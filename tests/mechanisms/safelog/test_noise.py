@@ -74,8 +74,8 @@ def test_a_threshold_that_the_policy_sets_has_no_floor_but_that_of_the_disk() ->
     assert safelog.effective_transition_threshold(3, SafelogParameters(transition_threshold=1)) == 1
 
 
-def test_a_public_url_list_leaves_all_of_delta_to_the_queries(tmp_path: object) -> None:
-    listed = parameters_under(Policy(url_list="urls.txt"))
+def test_a_public_url_list_leaves_all_of_delta_to_the_queries() -> None:
+    listed = parameters_under(Policy(url_list="urls.txt", safelog={"variant": "sound"}))
     assert (listed.click_delta, listed.selection_delta) == (0, listed.delta)
     guaranteed = guarantee("safelog", "sound", listed)
     assert guaranteed.proven is not None
@@ -87,14 +87,20 @@ def test_a_public_url_list_leaves_all_of_delta_to_the_queries(tmp_path: object) 
 
 
 def test_without_delta_and_without_a_list_no_click_is_drawn_and_none_is_charged() -> None:
-    pure = parameters_under(Policy(safelog=SafelogParameters(delta=0)))
+    pure = parameters_under(Policy(safelog={"variant": "sound", "delta": 0}))
     guaranteed = guarantee("safelog", "sound", pure)
     assert [part.name for part in guaranteed.parts] == ["queries", "transitions"]
 
 
-def test_listed_clicks_without_a_list_are_refused() -> None:
+def test_modern_cannot_do_without_delta_and_names_the_variant_that_can() -> None:
+    with pytest.raises(ParameterError, match='delta: 0 is for variant = "sound"'):
+        parameters_under(Policy(safelog={"delta": 0}))
+
+
+@pytest.mark.parametrize("variant", ["modern", "sound"])
+def test_listed_clicks_without_a_list_are_refused(variant: str) -> None:
     with pytest.raises(ParameterError, match="url_list"):
-        parameters_under(Policy(safelog=SafelogParameters(click_support="public_list")))
+        parameters_under(Policy(safelog={"variant": variant, "click_support": "public_list"}))
 
 
 def test_one_query_a_user_has_no_transitions_and_pays_for_none() -> None:

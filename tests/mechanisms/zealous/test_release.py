@@ -30,9 +30,15 @@ def manifest_of(home: Path) -> dict:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("variant", ["sound", "modern"])
-def test_one_release_holds_four_kinds_and_costs_their_sum(ingested: Path, variant: str) -> None:
-    edit_policy(ingested, zealous=LOUD_POLICY)
+@pytest.mark.parametrize(
+    ("variant", "method", "reaches"),
+    # Of users of many items nothing can be said where a look that nobody sees steers their weight.
+    [("sound", "steered", 0), ("modern", "steered", 1), ("modern", "weighted_gaussian", 2)],
+)
+def test_one_release_holds_four_kinds_and_costs_their_sum(
+    ingested: Path, variant: str, method: str, reaches: int
+) -> None:
+    edit_policy(ingested, zealous=f'{LOUD_POLICY}\nmethod = "{method}"')
     answer = qlog(ingested, "release", "zealous", "--month", MARCH, "--set", f"variant={variant}", "--json").json
     assert (answer["variant"], answer["epsilon"], answer["delta"]) == (variant, 40.0, 0.001)
     assert set(answer["rows"]) == {"keywords", "queries", "pairs", "clicks"}
@@ -40,6 +46,9 @@ def test_one_release_holds_four_kinds_and_costs_their_sum(ingested: Path, varian
     assert [part["name"] for part in manifest["guarantee"]["parts"]] == ["keywords", "queries", "pairs", "clicks"]
     if variant == "sound":
         assert sum(part["epsilon"] for part in manifest["guarantee"]["parts"]) == pytest.approx(answer["epsilon"])
+    stated = [table["noise"] for table in manifest["tables"].values()]
+    assert {noise["tested"] for noise in stated} == {variant == "sound"}
+    assert {len(noise["reaches"]) for noise in stated} == {reaches}
     queries = pq.read_table(Path(answer["path"]) / "queries.parquet")["query"].to_pylist()
     assert set(queries) == set(POPULAR)
     pairs = pq.read_table(Path(answer["path"]) / "pairs.parquet").to_pylist()

@@ -6,17 +6,21 @@ from collections.abc import Iterator
 from fractions import Fraction
 
 from qlog_assets.mechanisms.sanitized import noise as sanitized
+from qlog_assets.mechanisms.sanitized.guarantee import pair_budget
 from qlog_assets.mechanisms.sanitized.parameters import SanitizedParameters
+from qlog_assets.privacy.histogram import Released
 from qlog_assets.privacy.limits import count_users
 from qlog_assets.privacy.parameters import Parameters
 from qlog_assets.privacy.randomness import SeededRandom
+from qlog_assets.privacy.steered import PublicItems, release_steered
 from qlog_assets.studies.planning.population import Pool, Population
 from qlog_assets.studies.planning.settings import FEW_ITEMS_PER_USER, ITEMS_PER_USER, Settings
 from qlog_assets.studies.planning.trials import Outcomes, chosen_items, outcome
 
 
 def settings(section: Parameters, epsilon: Fraction, delta: Fraction, pool: int) -> Iterator[Settings]:
-    for method, tried in (("stability", FEW_ITEMS_PER_USER), ("weighted_gaussian", ITEMS_PER_USER)):
+    methods = {"stability": FEW_ITEMS_PER_USER, "weighted_gaussian": ITEMS_PER_USER, "steered": ITEMS_PER_USER[-2:]}
+    for method, tried in methods.items():
         for per_user in tried:
             yield {"method": method, "pairs_per_user": per_user, "epsilon": epsilon, "delta": delta}
 
@@ -25,7 +29,12 @@ def trial(people: Population, variant: str, chosen: SanitizedParameters, seed: i
     """The log that is made up from the pairs costs nothing."""
     users, items = chosen_items(people, "clicks", chosen.pairs_per_user, seed)
     counts = count_users(users, items, people.domain("clicks"))
-    if sanitized.takes_rows(chosen):
+    if sanitized.is_steered(chosen):
+        found = release_steered(
+            SeededRandom(seed), users, items, people.domain("clicks"), PublicItems(), pair_budget(chosen)
+        )
+        drawn = Released(found.items, found.users)
+    elif sanitized.takes_rows(chosen):
         drawn = sanitized.draw_rows(SeededRandom(seed), users, items, chosen)
     else:
         drawn = sanitized.draw_counts(SeededRandom(seed), counts, chosen)

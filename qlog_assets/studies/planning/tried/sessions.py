@@ -11,9 +11,11 @@ from fractions import Fraction
 import numpy as np
 
 from qlog_assets.mechanisms.sessions import noise as sessions
+from qlog_assets.mechanisms.sessions.guarantee import modern_budget
 from qlog_assets.mechanisms.sessions.parameters import SessionParameters
 from qlog_assets.privacy.limits import count_users, first_distinct
 from qlog_assets.privacy.randomness import SeededRandom
+from qlog_assets.privacy.steered import PublicItems, release_steered
 from qlog_assets.studies.planning.population import Pool, Population
 from qlog_assets.studies.planning.settings import Settings
 from qlog_assets.studies.planning.trials import Outcomes, outcome
@@ -36,7 +38,7 @@ def settings(section: SessionParameters, epsilon: Fraction, delta: Fraction, poo
             kept = {name: None if getattr(section, name) is None else scale for name, scale in scales.items()}
             if sessions_per_user in SESSIONS_PER_USER[:2]:
                 yield {"variant": "sound", "threshold": 1, **limits, **kept}
-            for method in ("weighted_gaussian", "gaussian_counts"):
+            for method in ("steered", "weighted_gaussian", "gaussian_counts"):
                 yield {
                     "variant": "modern",
                     "method": method,
@@ -53,7 +55,13 @@ def trial(people: Population, variant: str, chosen: SessionParameters, seed: int
         source, rows = SeededRandom(seed), KINDS[name]
         users, items = first_distinct(*people.rows[rows], kind.items_per_user)
         counted = count_users(users, items, people.domain(rows))
-        if sessions.takes_rows(variant, chosen):
+        drawn: sessions.Released
+        if sessions.is_steered(variant, chosen):
+            steered = release_steered(
+                source, users, items, people.domain(rows), PublicItems(), modern_budget(chosen), kind.part
+            )
+            drawn = sessions.Released(steered.items, steered.users)
+        elif sessions.takes_rows(variant, chosen):
             drawn = sessions.draw_rows(source, users, items, kind, chosen)
         else:
             typed = np.flatnonzero(counted)

@@ -11,7 +11,12 @@ from qlog_assets.mechanisms.zealous.parameters import SelectionMethod, ZealousPa
 from qlog_assets.privacy.limits import count_users
 from qlog_assets.privacy.randomness import SeededRandom
 from qlog_assets.studies.planning.population import Pool, Population
-from qlog_assets.studies.planning.settings import FEW_ITEMS_PER_USER, ITEMS_PER_USER, Settings
+from qlog_assets.studies.planning.settings import (
+    FEW_ITEMS_PER_USER,
+    ITEMS_PER_USER,
+    MANY_ITEMS_PER_USER,
+    Settings,
+)
 from qlog_assets.studies.planning.trials import Outcomes, chosen_items, outcome
 
 SET_SHARES = (Fraction(8, 10), Fraction(9, 10))
@@ -24,6 +29,8 @@ def settings(section: Any, epsilon: Fraction, delta: Fraction, pool: int) -> Ite
     cost = {"epsilon": epsilon, "delta": delta}
     for per_user in FEW_ITEMS_PER_USER:
         yield {"variant": "sound", "items_per_user": per_user, **cost}
+    for per_user in MANY_ITEMS_PER_USER:
+        yield {"variant": "modern", "method": "steered", "items_per_user": per_user, **cost}
     for per_user in ITEMS_PER_USER:
         for method in COUNTED_IN_ONE_STEP:
             yield {"variant": "modern", "method": method, "items_per_user": per_user, **cost}
@@ -44,7 +51,9 @@ def trial(people: Population, variant: str, chosen: ZealousParameters, seed: int
     for kind in chosen.kinds:
         users, items = chosen_items(people, kind, chosen.items_per_user, seed)
         source, counted = SeededRandom(seed), count_users(users, items, people.domain(kind))
-        if zealous.takes_rows(variant, chosen):
+        if zealous.is_steered(variant, chosen):
+            drawn = zealous.release_modern(source, users, items, people.domain(kind), chosen)
+        elif zealous.takes_rows(variant, chosen):
             drawn = zealous.draw_rows(source, users, items, chosen)
         else:
             drawn = zealous.draw_counts(source, counted, variant, chosen)

@@ -1,0 +1,3 @@
+-- How many different items somebody holds.
+SELECT count(*) AS items
+FROM counted_items

@@ -1,0 +1,3 @@
+-- What the aggregation of a sealed epoch found, as it is.
+SELECT *
+FROM found

@@ -1,0 +1,3 @@
+-- The policy of each job that people were shown.
+SELECT policy
+FROM jobs
