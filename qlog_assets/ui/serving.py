@@ -31,8 +31,10 @@ from qlog_assets.ui.passwords import Passwords
 from qlog_assets.ui.sessions import Gate
 
 MODULE = "qlog_assets.definitions"
+ORDERLY_SECONDS = 3
+"""How long a child may take to end with what it started, before its whole group is asked to: runs are under way."""
 END_SECONDS = 8
-"""How long a child may take to end by itself before it is killed."""
+"""How long its group may take then, before it is killed."""
 REQUEST_SECONDS = 2
 """How long requests in flight may take after the end was asked for; pages keep a websocket open for good."""
 
@@ -146,7 +148,6 @@ def serve(lock: Lock, listener: socket.socket, children: Children) -> NoReturn:
         children.check()
     for each in SIGNALS:
         signal.signal(each, signal.SIG_IGN)  # ending is under way: a second control-C must not leave children behind
-    children.interrupt()  # now, so that they end while the application closes what it has open
     raise Ended(server.ended_by)
 
 
@@ -203,23 +204,30 @@ class Children:
             threading.Thread(target=watch, args=(process,), daemon=True).start()
         yield
 
-    def interrupt(self) -> None:
-        """Ask all of them to end, with what they started. Runs are interrupted and say so in their history.
-
-        By SIGTERM, which Dagster takes as SIGINT once it is up; before that SIGINT would be a traceback of an import.
-        """
-        for process in self._processes.values():
-            if process.poll() is None:
-                signal_group(process.pid, signal.SIGTERM)
-
     def end(self) -> None:
-        """See to it that all of them have ended, with what they started."""
-        self.interrupt()
-        for process in self._processes.values():
-            with suppress(subprocess.TimeoutExpired):  # then it is killed with its group
-                process.wait(END_SECONDS)
+        """End all of them with what they started, the last started first: who asks ends before who is asked.
+
+        Dagster's server meets a request that comes while it ends with a traceback. So each is first asked alone, and
+        ends what it started in its own order; the code server waits for its runs, so those are interrupted next, with
+        the rest of its group, and say so in their history. What is left then is killed.
+        """
+        for process in reversed(self._processes.values()):
+            if process.poll() is None:
+                # Dagster takes SIGTERM as SIGINT once it is up; before that SIGINT would be a traceback of an import.
+                process.terminate()
+                if not ended_within(process, ORDERLY_SECONDS):
+                    signal_group(process.pid, signal.SIGTERM)
+                    ended_within(process, END_SECONDS)
             signal_group(process.pid, signal.SIGKILL)
             process.wait()
+
+
+def ended_within(process: subprocess.Popen[bytes], seconds: float) -> bool:
+    try:
+        process.wait(seconds)
+    except subprocess.TimeoutExpired:
+        return False
+    return True
 
 
 def signal_group(group: int, number: int) -> None:
