@@ -6,6 +6,7 @@ Nothing here is publishable: the noise can be computed again from its seed, and 
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -15,14 +16,16 @@ import pyarrow.parquet as pq
 from qlog_assets.errors import QlogError
 from qlog_assets.ledger import Book
 from qlog_assets.mechanisms.inputs import public_inputs
-from qlog_assets.mechanisms.mechanism import Mechanism
+from qlog_assets.mechanisms.mechanism import Drawn, Mechanism
 from qlog_assets.mechanisms.register import mechanism, simulated
 from qlog_assets.months import Month
 from qlog_assets.pipeline.cleaned_log import CLEANED_LOG
 from qlog_assets.pipeline.public_material import PUBLIC_LISTS, build_public_list
 from qlog_assets.pipeline.stage import Work, make_stages
-from qlog_assets.pipeline.steering import published_before
+from qlog_assets.pipeline.steering import Steering, published_before
 from qlog_assets.policy import Policy
+from qlog_assets.privacy.guarantee import Guarantee
+from qlog_assets.privacy.parameters import Parameters
 from qlog_assets.privacy.randomness import SeededRandom
 from qlog_assets.storage.digests import canonical_json
 from qlog_assets.storage.engine import Engine
@@ -42,7 +45,21 @@ def simulated_mechanism(name: str) -> Mechanism:
     return mechanism(name)
 
 
-def simulate(
+@dataclass(frozen=True)
+class Simulated:
+    """A seeded draw: what was drawn, with which parameters, what steered it, and what is claimed and proven of it."""
+
+    drawn: Drawn
+    parameters: Parameters
+    guarantee: Guarantee
+    steering: Steering | None = None
+
+    @property
+    def tables(self) -> dict[str, pa.Table]:
+        return {name: each.rows for name, each in self.drawn.tables.items()}
+
+
+def draw_simulated(
     name: str,
     warehouse: Warehouse,
     engine: Engine,
@@ -50,10 +67,10 @@ def simulate(
     month: Month,
     variant: str,
     seed: int,
-    run_id: str,
+    run_id: str | None = None,
     book: Book | None = None,
-) -> dict[str, Any]:
-    """Draw a month with seeded noise, beside what releases are made from; returns what was drawn and where it lies."""
+) -> Simulated:
+    """Draw a month with seeded noise, from tables made beside what releases are made from."""
     drawn_by = simulated_mechanism(name)
     policy = policy.for_variant(drawn_by, variant)
     # What public lists decide is decided for a release; a paper is drawn with the parameters as they were set.
@@ -69,20 +86,35 @@ def simulate(
     if drawn_by.is_steered(variant, chosen) and book is not None:
         steering = published_before(warehouse, book.ledger, policy.dataset, name, month)
     drawn = drawn_by.draw(engine, inputs, variant, chosen, SeededRandom(seed), steering, in_study=True)
-    tables = {table: each.rows for table, each in drawn.tables.items()}
+    return Simulated(drawn, chosen, guarantee, steering)
+
+
+def simulate(
+    name: str,
+    warehouse: Warehouse,
+    engine: Engine,
+    policy: Policy,
+    month: Month,
+    variant: str,
+    seed: int,
+    run_id: str,
+    book: Book | None = None,
+) -> dict[str, Any]:
+    """Draw a month with seeded noise and store it; returns what was drawn and where it lies."""
+    found = draw_simulated(name, warehouse, engine, policy, month, variant, seed, run_id, book)
     facts = {
         "mechanism": name,
         "variant": variant,
         "month": str(month),
         "seed": seed,
-        "rows": {table: rows.num_rows for table, rows in tables.items()},
-        "parameters": chosen.as_public(),
-        "steered_by": None if steering is None else steering.charge.release_id,
+        "rows": {table: rows.num_rows for table, rows in found.tables.items()},
+        "parameters": found.parameters.as_public(),
+        "steered_by": None if found.steering is None else found.steering.charge.release_id,
         "charged": False,
         "warning": unreleased_warning(warehouse, policy.dataset, month, name),
-        **{key: guarantee.as_json()[key] for key in ("label", "claimed", "proven", "gaps")},
+        **{key: found.guarantee.as_json()[key] for key in ("label", "claimed", "proven", "gaps")},
     }
-    return store_simulation(warehouse, f"{name}-{month}-{variant}-{seed}", run_id, facts, tables)
+    return store_simulation(warehouse, f"{name}-{month}-{variant}-{seed}", run_id, facts, found.tables)
 
 
 def simulation_inputs(drawn_by: Mechanism, variant: str, work: Work) -> dict[str, Partition]:
