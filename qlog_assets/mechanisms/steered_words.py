@@ -19,17 +19,17 @@ def expect_steered(table: str, plan: SteeredPlan) -> Expectation:
     """How many users name an item, the noise being zero: those who give it all their weight, and those who share it."""
     alone = -(-plan.threshold // WEIGHT_UNIT)
     shared = math.ceil(plan.threshold * math.sqrt(plan.weighed_items) / WEIGHT_UNIT)
-    note = f"who hope for nothing else; {shared:,} who hope for {plan.weighed_items} items each"
+    note = f"who hope for nothing else; {shared:,} who hope for {plan.weighed_items} items each, all as common"
     return Expectation(table, alone, "derived", note=note)
 
 
 def steered_steps(manifest: Mapping[str, Any]) -> tuple[str, ...]:
     """What was done, in sentences for somebody who does not read formulas."""
     steps = [
-        "In a first look that nobody sees, each user's items were given weights that together are the same for every "
-        "user, and random noise was added to the weight of each item.",
+        "In a first look each user's items were given weights that together are the same for every user, and random "
+        "noise was added to the weight of each item. Items above a high threshold were chosen; nobody sees the rest.",
         "In a second look each user's weight went to the items that the first one found neither hopeless nor certain. "
-        "Fresh noise was added, and the items above a threshold were chosen.",
+        "Fresh noise was added, and the items above a threshold were chosen, too.",
         "Noisy numbers of users were then made for the chosen items. A user who holds many of them counts for less in "
         "each, and for less in common ones than in rare ones; the numbers were scaled up for that.",
     ]

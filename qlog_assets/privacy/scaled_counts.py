@@ -45,6 +45,9 @@ TOTAL_SHARE = Fraction(1, 10)
 CLEAR = 5
 """How many deviations of its noise a sum must be above 0 to be used: its relative error is then a fifth at most, less
 than what counts lose that are not stretched."""
+CORRECTED_FROM = 2
+"""From how many deviations of its own noise on a stretch is used: what noise alone suggests would make all counts too
+high, by 0.4 deviations on average where nothing needs correcting."""
 
 
 @dataclass(frozen=True)
@@ -78,6 +81,8 @@ class ScaledCounts:
 
     users: np.ndarray
     deviations: np.ndarray
+    signals: np.ndarray
+    """How many deviations of its noise each item's own sum is above 0, before anything is corrected."""
 
 
 def item_scales(sizes: np.ndarray, typical: float, unit: int) -> np.ndarray:
@@ -116,8 +121,11 @@ def draw_scaled_counts(
     estimates, deviations = noisy / scales, math.sqrt(plan.variance) / scales
     # Exact sums: how items are numbered hangs on who holds them, and the last bit of a plain sum on their order.
     counted, spread = math.fsum(estimates), math.fsum(deviations**2)
-    stretch = stretch_to(total, counted, plan.total_variance, spread)
-    return ScaledCounts(estimates * stretch, deviations * stretch)
+    stretch, uncertainty = stretch_to(total, counted, plan.total_variance, spread)
+    users = estimates * stretch
+    return ScaledCounts(
+        users, np.hypot(deviations * stretch, users * uncertainty), signals=noisy / math.sqrt(plan.variance)
+    )
 
 
 def noisy_total(source: RandomSource, held_by_each: np.ndarray, plan: ScaledCountPlan, draws: int = 1) -> np.ndarray:
@@ -126,8 +134,15 @@ def noisy_total(source: RandomSource, held_by_each: np.ndarray, plan: ScaledCoun
     return total + discrete_gaussian(source, Fraction(plan.total_variance), draws)
 
 
-def stretch_to(total: int, counted: float, total_variance: int, counted_variance: float) -> float:
-    """By what the estimates are multiplied, so that they add up to the noisy total; 1 where either sum is not well
-    above its own noise, or where there is nothing to correct."""
-    is_clear = total > CLEAR * math.sqrt(total_variance) and counted > CLEAR * math.sqrt(counted_variance)
-    return max(1.0, total / counted) if is_clear else 1.0
+def stretch_to(total: int, counted: float, total_variance: int, counted_variance: float) -> tuple[float, float]:
+    """By what the estimates are multiplied, so that they add up to the noisy total, and the relative deviation of that.
+
+    1 and 0 where either sum is not well above its own noise, or where what there is to correct is no more than noise.
+    """
+    if total <= CLEAR * math.sqrt(total_variance) or counted <= CLEAR * math.sqrt(counted_variance):
+        return 1.0, 0.0
+    stretch, uncertainty = (
+        total / counted,
+        math.hypot(math.sqrt(total_variance) / total, math.sqrt(counted_variance) / counted),
+    )
+    return (stretch, uncertainty) if stretch >= 1 + CORRECTED_FROM * stretch * uncertainty else (1.0, 0.0)

@@ -5,32 +5,41 @@ may be *public* before anything is drawn: `known` ones come with a size (an earl
 `listed` ones without (a pool). Everything else is unknown, and naming it costs δ.
 
 1. **First look**, f of the set's μ². A user of t items that are not known adds ⌊W/√t⌋ to each: L2 at most W. Every
-   item that is held or listed gets exact discrete Gaussian noise. Nothing of it, Y, is kept, and nothing of items that
-   are not named is published; the deviations of named items follow from their Y, which the proof allows.
-2. **Second look**, the rest of the set's μ². A user gives weight to own items with Y >= c, where c is a part κ of the
-   threshold (the others are hopeless), to at most d of them, those nearest to c first, in proportion to c/Y (what is
-   certain needs little). The weights are whole numbers whose squares add up to at most W². Fresh noise goes to every
-   item that somebody gives weight to and to every listed one. An item is *named* if its noisy sum reaches T, a listed
-   one if it reaches its own, lower threshold.
+   item that is held or listed gets exact discrete Gaussian noise. An item is *certain*, and named, if its noisy sum Y
+   reaches T₁, a listed one if it reaches its own, lower threshold. Nothing of items that are not named is kept or
+   published; the deviations of named items follow from their Y, which the proof allows.
+2. **Second look**, the rest of the set's μ². A user gives weight to own items that are not certain and have Y >= c,
+   where c is a part κ of the threshold (the others are hopeless), to at most d of them, those nearest to c first, in
+   proportion to c/Y (what is nearly certain needs little). The weights are whole numbers whose squares add up to at
+   most W². Fresh noise goes to every item that somebody gives weight to and to every listed one that is not certain. An
+   item is named if its noisy sum reaches T, a listed one if it reaches its own, lower threshold.
 3. **Counts** of all named and all known items, by `scaled_counts`: sizes of named items are their Y.
 
-**Privacy** (adding or removing one user), for D' = D and a user u. Call an item *shared* if it is public or somebody
-else gives it weight in the second look, and *new* if u alone does; items that nobody else holds are of that kind, and
-so are those that others hold and leave out, because of d. Caps and choices of others do not depend on u.
-Let R be: Y on the items that D's users hold or that are listed, the noisy sums of the second look on shared items, and
-the counts.
-* Y of an item that u alone holds, and no list, influences u's own weights only. On the other items the first look is a
-  Gaussian mechanism that u moves by L2 at most W.
+Without T₁ a user of more than d hopeful items would leave out the largest, and so would everybody: on a log of words
+the hundred most common ones were never named.
+
+**Privacy** (adding or removing one user), for D' = D and a user u. Caps and choices of others do not depend on u. Items
+that u alone holds, and no list, are *own*; let Y° be their Y. Call an item *shared* if it is public or somebody else
+gives it weight in the second look, and *new* if u alone does; own items are of that kind, and so are those that others
+hold and leave out, because of d. Let R be: Y on all items but own ones, the noisy sums of the second look on shared
+items, and the counts. Fix Y°, at any value that makes no own item certain.
+* Without own items the first look is a Gaussian mechanism that u moves by L2 at most W. Which other items are certain
+  follows from it.
 * Given Y there, all others' weights in the second look are the same with and without u, and so is which items are
-  shared; u's weights there have L2 at most W, whatever Y of u's own items was: they are a mixture over it, and
-  trade-off functions are convex. So the second look on shared items is a Gaussian mechanism given the first.
+  shared; u's weights there have L2 at most W, whatever Y° is. So the second look on shared items is a Gaussian
+  mechanism given the first.
 * Counts are one, given the names and Y (`scaled_counts`); every item of their set has noise.
-  So R composes adaptively: μ² adds up over the three (`gaussian`).
-* A new item has fresh noise and u's weight alone. Whatever Y was, u's weights on new items are at most d whole numbers
-  of L2 at most W, so by T (`hidden_items`) none is named but for a probability of δ_new. It does not help that an item
-  must pass the first look: others may have pushed up Y of an item that they then leave out, so it passes surely.
-* Both directions follow as for one round (`gaussian`, New items): with D' an output that names no new item has at
-  least 1 - δ_new times its probability under R, and without u none is ever named.
+  So R composes adaptively, for every such Y°: μ² adds up over the three (`gaussian`), and R with u and R without are
+  (ε', δ(ε'))-indistinguishable.
+* Y° has noise of its own and u's weights alone, at most M whole numbers of L2 at most W: by T₁ (`hidden_items`) no own
+  item is certain but for a probability of δ₁.
+* A new item has fresh noise in the second look and u's weight alone. Whatever Y° and R are, u's weights on new items
+  are at most d whole numbers of L2 at most W, so by T none is named but for a probability of δ₂. It does not help that
+  an item must pass the first look: others may have pushed up Y of an item that they leave out, so it passes surely.
+* With u: P[output in E] <= δ₁ + δ₂ + P[no own or new item named, and the function of R that is then published in E];
+  for every Y° the last is at most e^ε'·P[the same without u] + δ(ε'). Conversely an output without u never names own
+  or new items; with u it has, averaged over the Y° that make none certain, at least (1 - δ₁)·(1 - δ₂) times its
+  probability under R. With δ₁ + δ₂ = δ_new this product is at least 1 - δ_new.
 The release is therefore (ε, δ_new + δ(ε'))-DP with ε' - ln(1 - δ_new) <= ε. Here δ's two parts are added: the joint
 bound of one round, where a user's items are either shared or new, does not hold, as u may be in both looks with all of
 W.
@@ -52,7 +61,13 @@ from qlog_assets.privacy.gaussian import WEIGHT_UNIT, WHOLE, GaussianBudget, par
 from qlog_assets.privacy.hidden_items import hiding_threshold
 from qlog_assets.privacy.noise import discrete_gaussian
 from qlog_assets.privacy.randomness import RandomSource
-from qlog_assets.privacy.scaled_counts import ScaledCountPlan, draw_scaled_counts, item_scales, plan_scaled_counts
+from qlog_assets.privacy.scaled_counts import (
+    MOST_ITEMS_OF_ONE,
+    ScaledCountPlan,
+    draw_scaled_counts,
+    item_scales,
+    plan_scaled_counts,
+)
 from qlog_assets.privacy.weighted import Contributions, ceil_roots, exact_sums, run_starts
 
 FIRST_SHARE = Fraction(1, 4)
@@ -75,9 +90,13 @@ instead of 77 %)."""
 TYPICAL_PERCENTILE = 20
 """Items up to this percentile of the sizes get a whole share, larger ones less."""
 KNOWN_DEVIATIONS = 3
-"""A known item is printed if its count is so many deviations above 0: noise alone prints one in 740."""
+"""A known item is printed if its sum is so many deviations above 0: noise alone prints one in 740."""
 LISTED_FAKES = 1
-"""How many listed items that nobody holds are expected to be named."""
+"""How many listed items that nobody holds are expected to be named, in both looks together."""
+CERTAIN_SHARE = Fraction(1, 10)
+"""The first look's part of δ_new and of the listed fakes. T grows by less than a hundredth for it."""
+MOST_ITEMS = MOST_ITEMS_OF_ONE
+"""M: how many items one user may hold. T₁ hides all of them; a lower limit would lower it by a tenth."""
 SHARE_UNIT = 1 << 24
 """c/Y in whole units. Squares of 2**13 of them add up below 2**63."""
 MOST_WEIGHED_ITEMS = 1 << 13
@@ -122,6 +141,8 @@ class SteeredPlan:
     """The noise and thresholds of a steered selection with counts, in units of WEIGHT_UNIT."""
 
     first_variance: int
+    certain_threshold: int
+    certain_listed_threshold: int
     second_variance: int
     threshold: int
     listed_threshold: int
@@ -154,23 +175,27 @@ def plan_steered(
     if not 1 <= weighed_items <= MOST_WEIGHED_ITEMS:
         raise ParameterError(f"weighed items per user are between 1 and {MOST_WEIGHED_ITEMS}")
     set_squared = squared * (LATER_SET_SHARE if with_known else SET_SHARE)
-    second = variance_for(WEIGHT_UNIT**2, set_squared * (1 - FIRST_SHARE))
-    threshold = hiding_threshold(second, WEIGHT_UNIT, weighed_items, new_item_delta)
+    first, second = (variance_for(WEIGHT_UNIT**2, set_squared * part) for part in (FIRST_SHARE, 1 - FIRST_SHARE))
+    certain = hiding_threshold(first, WEIGHT_UNIT, MOST_ITEMS, new_item_delta * CERTAIN_SHARE)
+    threshold = hiding_threshold(second, WEIGHT_UNIT, weighed_items, new_item_delta * (1 - CERTAIN_SHARE))
     return SteeredPlan(
-        first_variance=variance_for(WEIGHT_UNIT**2, set_squared * FIRST_SHARE),
+        first_variance=first,
+        certain_threshold=certain,
+        certain_listed_threshold=min(certain, few_listed_threshold(first, listed_items, CERTAIN_SHARE)),
         second_variance=second,
         threshold=threshold,
-        listed_threshold=min(threshold, few_listed_threshold(second, listed_items)),
+        listed_threshold=min(threshold, few_listed_threshold(second, listed_items, 1 - CERTAIN_SHARE)),
         weighed_items=weighed_items,
         counting=plan_scaled_counts(COUNTED_ITEMS, MOST_TOTAL_ITEMS, squared - set_squared),
     )
 
 
-def few_listed_threshold(variance: int, listed_items: int) -> int:
-    """Where about `LISTED_FAKES` of so many items without weight are named: post-processing, so by doubles."""
+def few_listed_threshold(variance: int, listed_items: int, part: Fraction) -> int:
+    """Where about a part of `LISTED_FAKES` of so many items without weight is named: post-processing, so by doubles."""
     from scipy.special import ndtri  # a quarter of a second, only where a plan is made
 
-    return max(1, math.ceil(-ndtri(LISTED_FAKES / max(listed_items, 2 * LISTED_FAKES)) * math.sqrt(variance)))
+    fakes = float(LISTED_FAKES * part)
+    return max(1, math.ceil(-ndtri(fakes / max(listed_items, 2 * LISTED_FAKES)) * math.sqrt(variance)))
 
 
 def draw_steered(
@@ -183,7 +208,9 @@ def draw_steered(
     known[public.known], listed[public.listed] = True, True
     unknown = contributions.where(~known[contributions.items])
     first = look_first(source, unknown, listed, plan)
-    named = look_again(source, unknown, first, listed, plan)
+    certain = first >= np.where(listed, plan.certain_listed_threshold, plan.certain_threshold)
+    doubtful = unknown.where(~certain[unknown.items])
+    named = np.concatenate([np.flatnonzero(certain), look_again(source, doubtful, first, listed & ~certain, plan)])
     chosen = np.concatenate([public.known, named])
     order = np.argsort(chosen)
     scales = np.concatenate(
@@ -194,7 +221,7 @@ def draw_steered(
     )[order]
     chosen = chosen[order]
     counted = draw_scaled_counts(source, pairs_within(contributions, chosen), scales, plan.counting)
-    printed = ~known[chosen] | (counted.users >= KNOWN_DEVIATIONS * counted.deviations)
+    printed = ~known[chosen] | (counted.signals >= KNOWN_DEVIATIONS)
     users = np.maximum(np.rint(counted.users[printed]), 1).astype(np.int64)
     return SteeredDraw(chosen[printed], users, counted.deviations[printed])
 
@@ -223,6 +250,8 @@ def plan_part(
 
 def look_first(source: RandomSource, contributions: Contributions, listed: np.ndarray, plan: SteeredPlan) -> np.ndarray:
     """Y: noisy sums of even weights, for every item that is held or listed; 0 for the others."""
+    if len(contributions.owners) and contributions.degrees().max() > MOST_ITEMS:
+        raise ParameterError(f"one user holds more than {MOST_ITEMS:,} items: limit them before")
     sums = exact_sums(contributions.items, even_weights(contributions), len(listed))
     noised = np.flatnonzero((sums > 0) | listed)
     sums[noised] += discrete_gaussian(source, Fraction(plan.first_variance), len(noised))

@@ -214,16 +214,50 @@ def test_known_items_cost_no_weight_in_either_look() -> None:
 
 
 def test_estimates_and_deviations_agree_where_users_have_one_item() -> None:
-    """600 items of 30 to 629 users. Deviation of z-scores within 0.15 of 1: five of its own deviations, fixed seed.
-
-    The total that stretches all counts alike is not in their deviations: it is off by at most 5 % where it is used.
-    """
+    """600 items of 30 to 629 users. Deviation of z-scores within 0.15 of 1: five of its own deviations, fixed seed."""
     sizes = np.arange(30, 630)
     items = np.repeat(np.arange(600), sizes)
     drawn = release_steered(SeededRandom(4), np.arange(len(items)), items, 600, PublicItems(), BUDGET)
     errors = drawn.users - sizes[drawn.items]
     assert len(errors) > 550 and abs(np.std(errors / drawn.deviations) - 1) < 0.15
     assert abs(errors.mean()) < 0.05 * sizes.mean()
+
+
+@pytest.mark.parametrize("largest", [3_000, 20_000])
+def test_a_stated_deviation_holds_the_noise_of_the_correction_and_nothing_is_corrected_for_nothing(
+    largest: int,
+) -> None:
+    """One large item and twenty small ones, one item per user: nothing to correct, and a total that is mostly noise.
+
+    100 draws. The spread of z-scores is within 0.36 of 1, their mean within 0.5 of 0: five of their own deviations.
+    """
+    sizes = np.array([largest] + [60] * 20)
+    items = np.repeat(np.arange(len(sizes)), sizes)
+    budget = gaussian_budget(Fraction(2), Fraction(1, 10**6))
+    scores = []
+    for seed in range(100):
+        drawn = release_steered(SeededRandom(seed), np.arange(len(items)), items, len(sizes), PublicItems(), budget)
+        assert drawn.items[0] == 0
+        scores.append((drawn.users[0] - largest) / drawn.deviations[0])
+    assert abs(np.std(scores) - 1) < 0.36 and abs(np.mean(scores)) < 0.5
+
+
+@pytest.mark.parametrize("shared", [10, 50, 200])
+def test_what_everybody_holds_is_named_however_many_items_each_user_has(shared: int) -> None:
+    """6,000 users who hold one item, and `shared` of 10 times as many others that 600 users hold: more than anybody may
+    weigh. False-alarm rate far below 1e-6: the item is dozens of deviations above its threshold."""
+    generator = np.random.default_rng(shared)
+    users, others = 6_000, 10 * shared
+    own = np.argsort(generator.random((users, others)), axis=1)[:, :shared] + 1
+    user_ids = np.repeat(np.arange(users), shared + 1)
+    item_ids = np.hstack([np.zeros((users, 1), dtype=np.int64), own]).ravel()
+    budget = gaussian_budget(Fraction(2), Fraction(1, 10**6))
+    for seed in range(3):
+        drawn = release_steered(SeededRandom(seed), user_ids, item_ids, others + 1, PublicItems(), budget)
+        assert drawn.items[0] == 0
+    listed = PublicItems(listed=np.array([0, others + 1]))
+    drawn = release_steered(SeededRandom(9), user_ids, item_ids, others + 2, listed, budget)
+    assert drawn.items[0] == 0
 
 
 def zipf_log(seed: int, rows: int = 300_000, users: int = 8_000, items: int = 200_000) -> tuple[np.ndarray, np.ndarray]:

@@ -15,7 +15,7 @@ import pytest
 from scipy.stats import binom, norm
 
 from qlog_assets.attacks.auditor import AuditResult, Claim
-from qlog_assets.attacks.steered import Target, attack_known_item, attack_left_out_items, attack_new_items
+from qlog_assets.attacks.steered import Draw, Target, attack_known_item, attack_left_out_items, attack_new_items
 from qlog_assets.privacy import scaled_counts, steered
 from qlog_assets.privacy.gaussian import WEIGHT_UNIT, gaussian_budget
 from qlog_assets.privacy.randomness import RandomSource, SeededRandom
@@ -27,6 +27,26 @@ EMPTY = np.empty(0, dtype=np.int64)
 FALSE_ALARM = 1e-6
 Check = Callable[[], bool]
 Mutation = Callable[[pytest.MonkeyPatch], None]
+
+
+NEVER = 1 << 61
+
+
+def second_look_of(epsilon: int, delta: str) -> Target:
+    """A release whose first look names nothing; the claim is what the second may spend of what hides new items."""
+    budget = gaussian_budget(Fraction(epsilon), Fraction(delta))
+    plan = replace(steered.plan_part(budget), certain_threshold=NEVER)
+    claim = Claim(epsilon, float(budget.new_item_delta * (1 - steered.CERTAIN_SHARE)))
+    return Target(draw_by(plan), plan, claim)
+
+
+def draw_by(plan: SteeredPlan) -> Draw:
+    def draw(
+        source: RandomSource, user_ids: np.ndarray, item_ids: np.ndarray, items: int, public: PublicItems
+    ) -> np.ndarray:
+        return steered.draw_steered(source, Contributions.among(user_ids, item_ids, items), public, plan).items
+
+    return draw
 
 
 def release_of(epsilon: int, delta: str) -> Target:
@@ -44,7 +64,7 @@ def release_of(epsilon: int, delta: str) -> Target:
 @pytest.mark.slow
 def test_an_item_that_all_others_leave_out_is_named_as_often_as_promised_and_nearly_that_often() -> None:
     """With d = 20, of which each other user holds 20 items nearer to c. False-alarm rate 1e-6."""
-    found = attack_left_out_items(release_of(2000, "0.1"), SeededRandom(1), 6000)
+    found = attack_left_out_items(second_look_of(2000, "0.1"), SeededRandom(1), 6000)
     assert found.verdict == "pass" and found.measured > 0.6 * 0.05, found.sentence
 
 
@@ -55,16 +75,12 @@ def new_items_stay_hidden() -> bool:
 
 def few_plan() -> SteeredPlan:
     budget = gaussian_budget(Fraction(4), Fraction(1, 10))
-    return steered.plan_steered(budget.squared, budget.new_item_delta, weighed_items=3)
+    plan = steered.plan_steered(budget.squared, budget.new_item_delta, weighed_items=3)
+    return replace(plan, certain_threshold=NEVER)
 
 
 def attack_plan(plan: SteeredPlan, attack: Callable[..., AuditResult]) -> AuditResult:
-    def draw(
-        source: RandomSource, user_ids: np.ndarray, item_ids: np.ndarray, items: int, public: PublicItems
-    ) -> np.ndarray:
-        return steered.draw_steered(source, Contributions.among(user_ids, item_ids, items), public, plan).items
-
-    return attack(Target(draw, plan, Claim(4, 0.05)), SeededRandom(3), 8000)
+    return attack(Target(draw_by(plan), plan, Claim(4, 0.045)), SeededRandom(3), 8000)
 
 
 def test_a_threshold_that_counts_on_the_first_look_hides_what_nobody_holds_and_not_what_others_leave_out() -> None:
@@ -74,6 +90,18 @@ def test_a_threshold_that_counts_on_the_first_look_hides_what_nobody_holds_and_n
     assert attack_plan(plan, attack_left_out_items).verdict == "pass"
     assert attack_plan(hopeful, attack_new_items).verdict == "pass"
     assert attack_plan(hopeful, attack_left_out_items).verdict == "fail"
+
+
+def own_items_are_never_certain() -> bool:
+    """60,000 users of one item each, at ε = 500, where one item with all weight is worst. False-alarm rate 1e-6; sees
+    0.005 of 0.005."""
+    budget = gaussian_budget(Fraction(500), Fraction(1, 10))
+    plan, numbers = steered.plan_part(budget), np.arange(60_000)
+    first = steered.look_first(
+        SeededRandom(9), Contributions.among(numbers, numbers, 60_000), np.zeros(60_000, dtype=bool), plan
+    )
+    named = int((first >= plan.certain_threshold).sum())
+    return bool(named <= binom.isf(FALSE_ALARM, 60_000, float(budget.new_item_delta * steered.CERTAIN_SHARE)))
 
 
 def weights_stay_within_their_bound() -> bool:
@@ -140,6 +168,8 @@ def noise_is_what_the_budget_pays_for() -> bool:
         for module in (steered, scaled_counts):
             patch.setattr(module, "discrete_gaussian", recording)
         plan = steered.plan_part(budget, listed_items=1, with_known=True)
+        # Certain items get no further noise: here none is.
+        plan = replace(plan, certain_threshold=NEVER, certain_listed_threshold=NEVER)
         named = len(
             steered.draw_steered(SeededRandom(7), Contributions.among(user_ids, item_ids, 10), public, plan).items
         )
@@ -154,6 +184,16 @@ def noise_is_what_the_budget_pays_for() -> bool:
 def lower_threshold(patch: pytest.MonkeyPatch) -> None:
     original = steered.hiding_threshold
     patch.setattr(steered, "hiding_threshold", lambda *settings: int(original(*settings) * 0.99))
+
+
+def lower_certain_threshold(patch: pytest.MonkeyPatch) -> None:
+    original = steered.hiding_threshold
+
+    def lowered(variance: int, weight: int, items: int, delta: Fraction) -> int:
+        found = original(variance, weight, items, delta)
+        return int(found * 0.99) if items == steered.MOST_ITEMS else found
+
+    patch.setattr(steered, "hiding_threshold", lowered)
 
 
 def round_norms_down(patch: pytest.MonkeyPatch) -> None:
@@ -185,7 +225,7 @@ def spare_unheld_known(patch: pytest.MonkeyPatch) -> None:
     ) -> ScaledCounts:
         counted = original(source, pairs, scales, plan)
         held = np.isin(np.arange(len(scales)), pairs.items)
-        return ScaledCounts(np.where(held, counted.users, 0), counted.deviations)
+        return replace(counted, signals=np.where(held, counted.signals, 0))
 
     patch.setattr(steered, "draw_scaled_counts", spared)
 
@@ -228,6 +268,7 @@ def keep_first_look_noiseless(patch: pytest.MonkeyPatch) -> None:
 
 CHECKS: list[Check] = [
     new_items_stay_hidden,
+    own_items_are_never_certain,
     weights_stay_within_their_bound,
     noise_of_the_second_look_is_fresh,
     known_items_have_noise_though_nobody_holds_them,
@@ -236,6 +277,7 @@ CHECKS: list[Check] = [
 ]
 MUTANTS: list[tuple[Mutation, Check]] = [
     (lower_threshold, new_items_stay_hidden),
+    (lower_certain_threshold, own_items_are_never_certain),
     (round_norms_down, weights_stay_within_their_bound),
     (weigh_all_items, weights_stay_within_their_bound),
     (reuse_noise, noise_of_the_second_look_is_fresh),
