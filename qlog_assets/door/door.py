@@ -201,6 +201,7 @@ class Door:
                 delta=guarantee.proven.delta,
                 rho=guarantee.proven.rho,
                 again=again,
+                steerable=mechanism.is_steered(request.variant, mechanism.parameters(**request.parameters)),
             )
         if charged:
             warn_of_skip(skips, charge)

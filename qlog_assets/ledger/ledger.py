@@ -190,12 +190,14 @@ class Ledger(History):
         rho: Number | None = None,
         again: str | None = None,
         months: Sequence[str] = (),
+        steerable: bool = False,
     ) -> tuple[Charge, bool]:
         """The charge of this request, and whether it is new. A request the ledger knows is not charged again.
 
         `inputs` are digests by name. `months` are those whose rows were read, where that is not the release's month
         alone. `again` is the reason for one more draw where the month has a release already;
         the same request with the same reason is the same draw, so a retried or doubly clicked run pays once.
+        `steerable`: an earlier release has to steer it, if there is one by now.
         """
         if not re.fullmatch(r"[a-z][a-z0-9_]*", mechanism):
             raise LedgerError(f"{mechanism!r} is not a mechanism's name: small letters, digits and _")
@@ -206,7 +208,7 @@ class Ledger(History):
         read = sorted({str(Month(each)) for each in (*months, month)})
         span = Span(Month(read[0]), Month(read[-1]))
         with self._transaction() as (state, append):
-            known = answer(state, request, Amount.of(**costs, rho=exact_rho), span, reason)
+            known = answer(state, request, Amount.of(**costs, rho=exact_rho), span, reason, steerable=steerable)
             if known is not None:
                 return known, False
             draw_number = 1 + max((charge.draw_number for charge in state.history(request)), default=0)

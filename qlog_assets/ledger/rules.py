@@ -82,22 +82,31 @@ def withdrawn(charge: Charge, *, another: bool = False) -> WithdrawnError:
     return WithdrawnError(what + AGAIN + why, what + AGAIN_IN_RUN + why)
 
 
-def answer(state: State, request: Request, asked: Amount, span: Span, reason: str | None) -> Charge | None:
-    """What a request gets: the charge it already has, or None where a new one may be made; an error otherwise."""
+def answer(
+    state: State, request: Request, asked: Amount, span: Span, reason: str | None, *, steerable: bool = False
+) -> Charge | None:
+    """What a request gets: the charge it already has, or None where a new one may be made; an error otherwise.
+
+    `steerable`: whether an earlier release has to steer it, if there is one.
+    """
     known = known_charge(state.history(request), request, reason)
     if known is None:
-        refuse_taken_back(state, request)
+        refuse_taken_back(state, request, steerable=steerable)
         refuse_over_budget(state, request.dataset, asked, span)
     return known
 
 
-def refuse_taken_back(state: State, request: Request) -> None:
+def refuse_taken_back(state: State, request: Request, *, steerable: bool) -> None:
     """Refuse a new draw that another release steers than the latest live one: what was looked up before the charge may
-    have been withdrawn, or a later month published, in between."""
-    if request.steered_by is None:
+    have been withdrawn, or a month before it charged or published, in between."""
+    if request.steered_by is None and not steerable:
         return
     own = [charge for charge in state.charges.values() if charge.request.key[::2] == request.key[::2]]
     latest = latest_before(own, request.month)
+    if request.steered_by is None:
+        if latest is not None:
+            raise LedgerError(f"{latest.release_id} came in between, and has to steer {request.month}: ask again")
+        return
     if latest is None or latest.release_id != request.steered_by or latest.state != "published":
         raise LedgerError(f"{request.steered_by} can no longer steer {request.month}: ask again")
 

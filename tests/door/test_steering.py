@@ -137,11 +137,13 @@ def test_a_reserved_draw_whose_steering_release_is_gone_is_refused_with_what_to_
         door_at(home).draw("zealous", APRIL, again="once more")
 
 
-def reserve(ledger: Ledger, like: Charge, reason: str, inputs: Mapping[str, str] | None = None) -> Charge:
+def reserve(
+    ledger: Ledger, like: Charge, reason: str, inputs: Mapping[str, str] | None = None, month: Month = APRIL
+) -> Charge:
     """Charge for a request like another one's, straight at the ledger."""
     charge, _ = ledger.reserve(
         dataset=DATASET,
-        month=APRIL,
+        month=month,
         mechanism="zealous",
         variant="modern",
         mechanism_version=1,
@@ -150,6 +152,7 @@ def reserve(ledger: Ledger, like: Charge, reason: str, inputs: Mapping[str, str]
         epsilon=1,
         delta=0,
         again=reason,
+        steerable=True,
     )
     return charge
 
@@ -170,6 +173,23 @@ def test_the_ledger_itself_refuses_a_charge_that_an_overtaken_release_steers(bot
     ledger = Ledger.open(warehouse_at(home).ledger_url)
     with pytest.raises(LedgerError, match=f"can no longer steer {APRIL}: ask again"):
         reserve(ledger, ledger.charges()[1], "another")
+
+
+@pytest.mark.parametrize("march", ["reserved", "published"])
+def test_the_ledger_itself_refuses_a_charge_that_nothing_steers_where_a_month_came_in_between(
+    both: Path, tmp_path: Path, march: str
+) -> None:
+    """April was looked up while there was no March: whoever charged March meanwhile has to steer it."""
+    home = copy_warehouse(both, tmp_path / "home")
+    ledger = Ledger.open(warehouse_at(home).ledger_url)
+    first, april = ledger.charges()
+    unpinned = april.request.unpinned.inputs
+    if march == "reserved":
+        ledger.withdraw(first.release_id, "not there yet")
+        assert reserve(ledger, april, "without March", unpinned).request.steered_by is None
+        reserve(ledger, first, "meanwhile", first.inputs, month=MARCH)
+    with pytest.raises(LedgerError, match=f"came in between, and has to steer {APRIL}: ask again"):
+        reserve(ledger, april, "another", unpinned)
 
 
 def test_a_reason_that_was_given_before_is_another_draw_where_the_request_is(both: Path, tmp_path: Path) -> None:
@@ -231,7 +251,7 @@ def test_an_audit_finds_a_pin_that_is_not_the_one_the_ledgers_order_demands(
         "two": "it names more than one release that steered it",
     }[wrong]
     # A ledger that did not look: whoever forges a charge writes past our own code.
-    monkeypatch.setattr("qlog_assets.ledger.rules.refuse_taken_back", lambda state, request: None)
+    monkeypatch.setattr("qlog_assets.ledger.rules.refuse_taken_back", lambda state, request, steerable: None)
     charge = reserve(ledger, april, "forged", forged)
     zealous = mechanism("zealous")
     (finding,) = steering_findings(ledger, zealous, charge, zealous.parameters(**charge.parameters))
