@@ -108,6 +108,7 @@ def test_public_files_that_were_changed_are_not_served(released: Path) -> None:
     assert audit_warehouse(warehouse_at(released)).ok
 
 
+@pytest.mark.slow
 def test_a_clock_that_goes_backwards_changes_nothing_but_the_dates(chained: Path) -> None:
     build_chain(chained, APRIL)
     now = datetime(2030, 1, 1, tzinfo=UTC)
@@ -162,6 +163,7 @@ def test_a_half_rebuilt_chain_is_refused_by_name(chained: Path) -> None:
         release(chained, settings={"safelog.queries_per_user": "5"})
 
 
+@pytest.mark.slow
 def test_a_raw_log_with_new_rows_makes_everything_below_it_stale(chained: Path, tmp_path: Path) -> None:
     late_file(chained, tmp_path)
     expected = "cleaned_log 2006-03 was made from a raw_log that is no longer current: materialize cleaned_log again"
@@ -214,6 +216,7 @@ def test_a_request_that_a_later_one_replaced_is_named_and_not_drawn_again(releas
     assert len(charges(released)) == 2
 
 
+@pytest.mark.slow
 def test_one_more_input_row_is_refused_with_what_differs_and_costs_again_with_a_reason(
     released: Path, tmp_path: Path
 ) -> None:
@@ -240,6 +243,7 @@ def _with_next_version(home: Path, again: str | None) -> str:
         return released_id(home, again=again)
 
 
+@pytest.mark.slow
 def test_another_version_of_the_mechanism_is_refused_with_what_differs(released: Path) -> None:
     refused = in_child(_with_next_version, released, None)
     assert "this request differs in mechanism version (" in refused.answer

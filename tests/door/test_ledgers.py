@@ -92,6 +92,7 @@ def test_a_release_says_whether_a_witness_knew_its_charge(chained: Path, witness
     assert ("has no witness: if its keeper restored an old copy of it, nobody could tell" in page) is not witnessed
 
 
+@pytest.mark.slow
 def test_an_audit_without_a_witness_says_what_it_cannot_tell(released: Path) -> None:
     answer = qlog(released, "audit", "--json").json
     (note,) = [note for note in answer["notes"] if note.startswith("witness: ")]
@@ -100,6 +101,7 @@ def test_an_audit_without_a_witness_says_what_it_cannot_tell(released: Path) -> 
     assert "names no witness" in qlog(released, "ledger", "recover", "--reason", "why").refusal
 
 
+@pytest.mark.slow
 def test_an_audit_finds_a_witness_that_is_ahead_emptied_or_damaged(chained: Path) -> None:
     witness = name_witness(chained)
     release(chained)

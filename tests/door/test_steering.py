@@ -19,6 +19,8 @@ from qlog_assets.months import Month
 from qlog_assets.pipeline.steering import find_steering
 from qlog_assets.verify.steering import steering_findings
 
+pytestmark = pytest.mark.slow
+
 # Little noise, so that forty users have something to release; the test's budget is as large.
 DATASET = "small"
 LOUD = 'epsilon = 60\ndelta = "1e-3"\nkinds = "queries"'

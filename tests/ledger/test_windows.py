@@ -190,7 +190,7 @@ class WindowMachine(RuleBasedStateMachine):
 
 
 QUICK = settings(
-    max_examples=12,
+    max_examples=6,
     stateful_step_count=25,
     deadline=None,
     derandomize=True,
@@ -257,6 +257,7 @@ def test_a_zcdp_filter_is_kept_per_window(ledger_place: str) -> None:
     assert ledger.left(DATASET, "2006-12").rho == 0
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(120)
 def test_thirty_two_processes_at_the_edge_of_a_window_take_exactly_what_fits(ledger_place: str) -> None:
     """Six months of a window of seven have one each: of 32 requests for the seventh, 7 - 6 = 1 and no more fit."""

@@ -198,6 +198,7 @@ def moved(before: PrivacyLoss | None, after: PrivacyLoss | None, directions: tup
     return True
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("mechanism", "variant"), ALL)
 @settings(max_examples=12, deadline=None, derandomize=True)
 @given(data=st.data())

@@ -24,10 +24,10 @@ NAMES = [each.name for each in releasable()]
 
 PINS = {
     "crowd": (1, "a8b1ebc4ae03e796"),
-    "safelog": (2, "9fec2b2af71dc235"),
-    "sanitized": (1, "5d04088f48ce6182"),
-    "sessions": (1, "2cc633e762fb6730"),
-    "zealous": (1, "8a2fa73c7872214d"),
+    "safelog": (2, "92587f422cfead56"),
+    "sanitized": (1, "881302f8218a5801"),
+    "sessions": (1, "9c6a6bcbd7cd2143"),
+    "zealous": (1, "63335a1e29fb34d8"),
 }
 
 CROWD_LAW = ("aggregation", "decoding", "field", "jobs", "keys", "messages", "sealing", "shares")

@@ -88,6 +88,7 @@ def test_every_variant_of_zealous_can_be_simulated(ingested: Path, variant: str)
     assert (facts["proven"] is None) <= (variant == "paper")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("variant", ["users", "frequency", "secret_sharing"])
 def test_a_baseline_prints_what_k_users_have_with_exact_counts_and_promises_nothing(
     ingested: Path, variant: str

@@ -19,6 +19,7 @@ def written(path: Path, text: str, mode: int = 0o600) -> Path:
     return path
 
 
+@pytest.mark.slow
 def test_a_written_password_lets_its_user_in_and_nobody_else(tmp_path: Path) -> None:
     path = written(tmp_path / "users", f"# of the night shift\nbob:{CHEAP}\n")
     assert write_password(path, "alice", "battery staple") is True

@@ -16,6 +16,7 @@ MARCH = MONTHS[0]
 LN_2 = ("--set", "delta=0.5", "--set", "epsilon=0.6931471806")
 
 
+@pytest.mark.slow
 def test_the_papers_log_has_real_users_shared_pairs_and_a_label_that_says_what_holds(ingested: Path) -> None:
     """Forty users share four pairs: ln 2 / ln(40/39) is 27.4, so 27 events fit, and nobody's own pair is among them."""
     asked = ("simulate", "sanitized", "--month", MARCH, "--variant", "paper", *LN_2, "--set", "rounding=fill")

@@ -165,6 +165,7 @@ def precision(programme: Programme, counts: np.ndarray, minimum_support: float) 
     return float(frequent(programme, minimum_support)[printed].mean())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rounding", ["printed", "fill"])
 def test_precision_is_one_only_where_infrequent_pairs_are_held_down(paper_size: Programme, rounding: Rounding) -> None:
     """The paper reports precision 1 in all its experiments; nothing in its programme asks for it."""
@@ -225,6 +226,7 @@ def test_theorem_2_one_event_per_pair_is_as_diverse_as_any_number_of_events(seed
     assert held.size >= marks.sum()
 
 
+@pytest.mark.slow
 def test_counting_queries_takes_one_pair_each_and_about_as_many_queries_as_counting_pairs(
     paper_size: Programme,
 ) -> None:
@@ -244,6 +246,7 @@ def test_the_made_up_log_has_the_papers_size(paper_size: Programme) -> None:
     assert np.bincount(paper_size.owner).min() >= 2
 
 
+@pytest.mark.slow
 def test_filling_keeps_what_rounding_down_loses(paper_size: Programme) -> None:
     relaxed_size = relaxed(paper_size, LARGEST).sum()
     printed, filled = (whole_counts(paper_size, LARGEST, how).sum() for how in ("printed", "fill"))

@@ -8,6 +8,7 @@ from itertools import combinations
 import duckdb
 import numpy as np
 import pyarrow as pa
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -92,6 +93,7 @@ def test_statements_keep_a_users_own_pairs_and_count_them_as_by_hand(chosen: San
     assert together == Counter(frozenset(two) for mine in held.values() for two in combinations(mine, 2))
 
 
+@pytest.mark.slow
 @settings(max_examples=5, deadline=None, derandomize=True)
 @given(chosen=LIMITS, seed=st.integers(0, 10**6))
 def test_removing_any_user_moves_no_more_counts_than_the_guarantee_pays_for(

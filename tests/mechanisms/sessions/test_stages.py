@@ -114,6 +114,7 @@ LIMITS = st.builds(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=12, deadline=None, derandomize=True)
 @given(chosen=LIMITS, seed=st.integers(0, 10**6), repeats=st.booleans())
 def test_statements_keep_and_count_what_the_rules_say(chosen: SessionParameters, seed: int, repeats: bool) -> None:
@@ -155,6 +156,7 @@ def test_the_clicks_of_one_search_do_not_make_it_several_queries(collapse: bool)
     assert kept(rows[:2], chosen) == {}
 
 
+@pytest.mark.slow
 @settings(max_examples=4, deadline=None, derandomize=True)
 @given(chosen=LIMITS, seed=st.integers(0, 10**6))
 def test_removing_any_user_moves_at_most_delta_counts_by_one_and_nobody_elses(
@@ -182,6 +184,7 @@ def pairs_over(rows: Log, chosen: SessionParameters, public: list[str]) -> Count
         return Counter({(before, after): held for before, after, held in engine.run("sessions/pair_counts").fetchall()})
 
 
+@pytest.mark.slow
 @settings(max_examples=4, deadline=None, derandomize=True)
 @given(chosen=LIMITS.map(lambda each: each.with_changes(items="pairs")), seed=st.integers(0, 10**6))
 def test_removing_any_user_moves_at_most_delta_pairs_over_a_release_by_one(
