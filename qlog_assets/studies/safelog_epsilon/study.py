@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from functools import partial
 
@@ -73,12 +74,21 @@ def _label(row: Row) -> str:
 
 
 def words(tables: Tables, settings: GridSettings) -> str:
-    """Where ε turns, by either theorem."""
+    """Where ε turns, by either theorem, and how well search works on the release of the grid that is nearest."""
     sentences = [f"Split by {split_words(settings)}, {settings.folds} of five folds."]
     for row in tables["turning_points"]:
         told = "does not turn" if row["tight"] is None else f"turns at b = {row['tight']:.4g}"
         paper = "has none" if row["paper"] is None else f"is b = {row['paper']:.4g}, ε = {row[LOOSE]:.4g}"
         sentences.append(f"K = {row['K']}: the paper's turning point {paper}; the tight ε {told}.")
+        if row["paper"] is not None:
+            nearest = min(
+                (each for each in tables["epsilon"] if (each["K"], each["method"]) == (row["K"], IF_TEST.name)),
+                key=lambda each: abs(math.log(each["b"] / row["paper"])),
+            )
+            sentences.append(
+                f"At b = {nearest['b']:g} {IF_TEST.name} has nDCG@10 {nearest['with_zeros']:.4f} with zeros, as the "
+                f"paper {nearest['as_paper'] or 0:.3f} over {nearest['evaluated']:,} of {nearest['tested']:,} queries."
+            )
     return " ".join(sentences)
 
 
