@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 Rows = Sequence[Mapping[str, Any]]
@@ -22,6 +22,8 @@ class Line:
     intervals: Sequence[tuple[float, float] | None] = ()
     labels: Sequence[str] = ()
     style: str = "-"
+    slanted: bool = False
+    """Whether labels lean, where they are long and close to each other."""
 
 
 @dataclass(frozen=True)
@@ -33,28 +35,27 @@ class Panel:
     lines: Sequence[Line]
     upright: float | None = None
     """Where a line stands upright, such as a turning point."""
-    marks: Mapping[str, float] = field(default_factory=dict)
-    """Levels of somebody else's, by name, as dotted lines."""
+    highest: float | None = None
+    """How far up it goes, where that is not for the lines to say."""
 
 
-def line_panels(panels: Sequence[Panel], title: str, *, logarithmic: bool = True) -> bytes:
-    """Panels in a row, with one legend for all."""
+def line_panels(rows: Sequence[Sequence[Panel]], title: str, *, logarithmic: bool = True) -> bytes:
+    """Rows of equally many panels, with one legend for all."""
     pyplot = _pyplot()
-    figure, axes = pyplot.subplots(1, len(panels), figsize=(max(4.4 * len(panels), 7), 4.8), squeeze=False)
+    across, down = len(rows[0]), len(rows)
+    figure, axes = pyplot.subplots(down, across, figsize=(max(4.2 * across, 9), 1.4 + 3.4 * down), squeeze=False)
+    panels = [panel for row in rows for panel in row]
     names = list(dict.fromkeys(line.name for panel in panels for line in panel.lines))
-    for axis, panel in zip(axes[0], panels, strict=True):
+    for axis, panel in zip(axes.flat, panels, strict=True):
         for line in panel.lines:
             _draw_line(axis, line, f"C{names.index(line.name)}")
         if panel.upright is not None:
             axis.axvline(panel.upright, color="grey", linestyle=":", linewidth=1)
-        for name, level in panel.marks.items():
-            axis.axhline(level, color="grey", linestyle=":", linewidth=1)
-            axis.annotate(name, (0.02, level), xycoords=("axes fraction", "data"), fontsize=7, color="grey")
         if logarithmic:
             axis.set_xscale("log")
         axis.set_title(panel.title, fontsize=10)
         axis.set_xlabel(panel.across)
-        axis.set_ylim(bottom=0)
+        axis.set_ylim(0, panel.highest)
         axis.grid(alpha=0.3)
     return _finish(figure, axes[0][0], title)
 
@@ -63,14 +64,15 @@ def _draw_line(axis: Any, line: Line, colour: str) -> None:
     shown = [place for place, (_, height) in enumerate(line.points) if height is not None]
     across = [line.points[place][0] for place in shown]
     heights = [line.points[place][1] for place in shown]
-    markers = {"marker": "o", "markersize": 3} if line.labels or line.intervals else {}
+    markers = {"marker": "o", "markersize": 3} if line.intervals else {"markersize": 4}
     axis.plot(across, heights, line.style, color=colour, label=line.name, linewidth=1.2, **markers)
     for place in shown:
         x, y = line.points[place]
         if line.intervals and (interval := line.intervals[place]) is not None:
             axis.plot([x, x], interval, color=colour, linewidth=2.5, alpha=0.4)
         if line.labels:
-            axis.annotate(line.labels[place], (x, y), fontsize=6.5, xytext=(3, 4), textcoords="offset points")
+            lean = {"rotation": 60, "rotation_mode": "anchor"} if line.slanted else {}
+            axis.annotate(line.labels[place], (x, y), fontsize=7, xytext=(3, 4), textcoords="offset points", **lean)
 
 
 def bar_panels(rows: Rows, measures: Mapping[str, str], columns: Mapping[str, str], title: str) -> bytes:

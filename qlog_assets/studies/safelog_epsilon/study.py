@@ -25,6 +25,8 @@ QUESTION = (
     "there (Figure 5)? Beside it the same theorem without the slack that makes it turn."
 )
 KEYS = ("split", "growing", "K", "b", "method")
+HEADROOM = 1.6
+"""How far the picture goes above the highest release, for the labels."""
 
 
 def measure(work: StudyWork, part: int) -> Tables:
@@ -51,6 +53,7 @@ def combine(tables: Tables) -> Tables:
 def pictures(tables: Tables) -> dict[str, bytes]:
     rows = [row for row in tables["epsilon"] if row["method"] == IF_TEST.name]
     turning = {row["K"]: row["paper"] for row in tables["turning_points"]}
+    highest = HEADROOM * max(row[LOOSE] for row in rows)
     panels = []
     for threshold in dict.fromkeys(row["K"] for row in rows):
         curve = [row for row in tables["lines"] if row["K"] == threshold]
@@ -58,19 +61,26 @@ def pictures(tables: Tables) -> dict[str, bytes]:
         lines = [
             Line("Theorem 1", [(row["b"], row[LOOSE]) for row in curve]),
             Line("Theorem 1, tight", [(row["b"], row[TIGHT]) for row in curve], style="--"),
-            Line("releases", [(row["b"], row[LOOSE]) for row in points], (), [_label(row) for row in points], ""),
+            Line(
+                "releases",
+                [(row["b"], row[LOOSE]) for row in points],
+                labels=[_label(row) for row in points],
+                style="o",
+                slanted=True,
+            ),
         ]
-        panels.append(Panel(f"K = {threshold}", "b (dotted: the paper's turning point)", lines, turning[threshold]))
+        across = "b (dotted: the paper's turning point)"
+        panels.append(Panel(f"K = {threshold}", across, lines, turning[threshold], highest))
     title = (
         f"ε over b. At the points: nDCG@10 of {IF_TEST.name} with zeros / as the paper, and queries evaluated of "
         f"{rows[0]['tested']:,}; split by {rows[0]['split']}"
     )
-    return {"epsilon.png": retrieval_plots.line_panels(panels, title)}
+    return {"epsilon.png": retrieval_plots.line_panels([panels], title)}
 
 
 def _label(row: Row) -> str:
     over = "none" if row["as_paper"] is None else f"{row['as_paper']:.2f}"
-    return f"{row['with_zeros']:.3f} / {over}\n{row['evaluated']:,}"
+    return f"{row['with_zeros']:.3f} / {over} ({row['evaluated']:,})"
 
 
 def words(tables: Tables, settings: GridSettings) -> str:

@@ -13,7 +13,7 @@ from qlog_assets.studies.paper_grid import GridSettings
 from qlog_assets.studies.study import Row
 
 LOOSE, TIGHT = "epsilon_theorem_1", "epsilon_tight"
-SMALLEST, LARGEST, PER_DECADE = 0.5, 2000.0, 40
+SMALLEST, LARGEST, PER_DECADE = 2.0, 1000.0, 40
 """The b that lines are drawn over."""
 
 

@@ -107,7 +107,7 @@ def pictures(tables: Tables) -> dict[str, bytes]:
                     method.name,
                     [(row["limit"], row[mean]) for row in line],
                     [None if row[f"{ends}_low"] is None else (row[f"{ends}_low"], row[f"{ends}_high"]) for row in line],
-                    [f"{row['evaluated']:,}" for row in line] if method == METHODS[0] else [""] * len(line),
+                    [f"{row['evaluated']:,}" for row in line] if method == METHODS[0] else (),
                 )
             )
         panels.append(Panel(f"nDCG@10, {words}", "q_f = c_f", lines))
@@ -115,7 +115,7 @@ def pictures(tables: Tables) -> dict[str, bytes]:
         f"Limits per user with equally many queries and clicks kept, split by {rows[0]['split']}. Beside the points: "
         f"queries evaluated of {rows[0]['tested']:,}"
     )
-    return {"limits.png": retrieval_plots.line_panels(panels, title, logarithmic=False)}
+    return {"limits.png": retrieval_plots.line_panels([panels], title, logarithmic=False)}
 
 
 def words(tables: Tables, settings: LimitSettings) -> str:

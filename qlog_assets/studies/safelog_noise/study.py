@@ -35,38 +35,35 @@ def combine(tables: Tables) -> Tables:
 
 
 def pictures(tables: Tables) -> dict[str, bytes]:
+    """One for each meaning of b: above with zeros, below as the paper, which has another scale."""
     rows = tables["noise"]
+    thresholds = list(dict.fromkeys(row["K"] for row in rows))
     return {
         f"noise_{growing.replace(' ', '_')}.png": retrieval_plots.line_panels(
-            [_panel(rows, growing, threshold) for threshold in dict.fromkeys(row["K"] for row in rows)],
-            f"nDCG@10 over b, {growing}, split by {rows[0]['split']}. Beside the points: queries evaluated of "
+            [
+                [_panel(rows, growing, threshold, *mean) for threshold in thresholds]
+                for mean in (("with_zeros", "zeros", "zero for missing"), ("as_paper", "paper", "as the paper"))
+            ],
+            f"nDCG@10 over b, {growing}, split by {rows[0]['split']}. Beside the points of RW: queries evaluated of "
             f"{rows[0]['tested']:,}",
         )
         for growing in (B_ALONE, ALL_SCALES)
     }
 
 
-def _panel(rows: Sequence[Row], growing: str, threshold: int) -> Panel:
+def _panel(rows: Sequence[Row], growing: str, threshold: int, mean: str, ends: str, words: str) -> Panel:
     lines = []
     for method in METHODS:
         line = [row for row in rows if (row["growing"], row["K"], row["method"]) == (growing, threshold, method.name)]
         lines.append(
             Line(
-                f"{method.name}, zero for missing",
-                [(row["b"], row["with_zeros"]) for row in line],
-                [(row["zeros_low"], row["zeros_high"]) for row in line],
+                method.name,
+                [(row["b"], row[mean]) for row in line],
+                [None if row[f"{ends}_low"] is None else (row[f"{ends}_low"], row[f"{ends}_high"]) for row in line],
+                [f"{row['evaluated']:,}" for row in line] if method == RW else (),
             )
         )
-        lines.append(
-            Line(
-                f"{method.name}, as the paper",
-                [(row["b"], row["as_paper"]) for row in line],
-                [None if row["paper_low"] is None else (row["paper_low"], row["paper_high"]) for row in line],
-                [f"{row['evaluated']:,}" for row in line] if method == METHODS[0] else [""] * len(line),
-                "--",
-            )
-        )
-    return Panel(f"K = {threshold}", "b", lines)
+    return Panel(f"K = {threshold}, {words}", "b", lines)
 
 
 def is_shown(row: Row) -> bool:
