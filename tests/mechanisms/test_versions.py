@@ -24,7 +24,7 @@ NAMES = [each.name for each in releasable()]
 
 PINS = {
     "crowd": (1, "a8b1ebc4ae03e796"),
-    "safelog": (2, "9fec2b2af71dc235"),
+    "safelog": (2, "f20d928c3bfd1db9"),
     "sanitized": (1, "5d04088f48ce6182"),
     "sessions": (1, "2cc633e762fb6730"),
     "zealous": (1, "8a2fa73c7872214d"),
