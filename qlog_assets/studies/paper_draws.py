@@ -36,7 +36,7 @@ def paper_policy(policy: Policy, **changes: Any) -> Policy:
 def paper_parameters(policy: Policy, **changes: Any) -> SafelogParameters:
     """The parameters of the paper's variant under a policy, with some of them changed."""
     section = paper_policy(policy, **changes).section(SAFELOG)
-    return cast(SafelogParameters, mechanism(SAFELOG).plain_parameters(section))
+    return cast(SafelogParameters, mechanism(SAFELOG).parameters_of(PAPER, section, policy.lists))
 
 
 def claimed_epsilon(chosen: SafelogParameters) -> dict[str, float]:
@@ -113,10 +113,14 @@ class PaperCounts:
         query_ids = places[self.clicks["query_id"].to_numpy()]
         pairs = self.clicks.filter(pa.array(query_ids >= 0))
         query_ids = query_ids[query_ids >= 0]
-        if chosen.click_scale is None:
-            pairs, query_ids = pairs.slice(0, 0), query_ids[:0]
-        noisy = paper.draw_paper_clicks(source, pairs["events"].to_numpy(), chosen)
-        return pa.table({"query": released.take(pa.array(query_ids)), "url": pairs["url"], "events": noisy})
+        drawn = paper.draw_paper_clicks(source, pairs["events"].to_numpy(), chosen)
+        return pa.table(
+            {
+                "query": released.take(pa.array(query_ids[drawn.indices])),
+                "url": pairs["url"].take(pa.array(drawn.indices)),
+                "events": drawn.counts,
+            }
+        )
 
     def _draw_transitions(
         self, source: SeededRandom, places: np.ndarray, released: pa.Array, chosen: SafelogParameters

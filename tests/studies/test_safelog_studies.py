@@ -62,6 +62,7 @@ def test_what_is_counted_once_is_drawn_as_the_mechanism_draws_it(work: StudyWork
         (1, {}),
         (2, {"selection_scale": Fraction(1, 2), "threshold": 4}),
         (3, {"click_scale": None}),
+        (4, {"paper_click_support": "observed_gt_K"}),
     ):
         drawn = fold.trained.draw("safelog", "paper", seed, paper_policy(work.policy, **{**LIMITS, **changes}))
         found = counts.draw(chosen.with_changes(**changes), seed)
