@@ -90,7 +90,8 @@ def test_a_click_threshold_takes_out_the_clicks_that_link_two_sites() -> None:
 def test_a_query_that_leads_to_a_hundred_thousand_sites_is_no_square_of_work() -> None:
     """Compared in pairs these are five thousand million; half of them have a query of their own beside it."""
     places = np.arange(100_000)
-    shared = pa.table({"query": ["everything"] * len(places), "url": places.astype(str), "count": np.full(100_000, 3.0)})
+    counts = np.full(100_000, 3.0)
+    shared = pa.table({"query": ["everything"] * 100_000, "url": places.astype(str), "count": counts})
     own = pa.table({"query": places[50_000:].astype(str), "url": places[50_000:].astype(str)})
     own = own.append_column("count", pa.array(np.full(50_000, 4.0)))
     assert np.sort(cluster_sites(pa.concat_tables([shared, own])).sizes)[-2:].tolist() == [1, 50_000]
