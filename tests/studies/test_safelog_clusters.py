@@ -101,7 +101,7 @@ def test_what_was_found_names_the_papers_purity_and_what_stray_clicks_do() -> No
     rows = [row for log in (ORIGINAL, SAME_QUERIES, NO_STRAYS, AS_PRINTED) for row in cluster_rows(SMALL, log, clicks)]
     told = cluster_study.words({"clusters": rows}, SMALL)
     assert "original 2 sites in 1 clusters, 0.500 pure" in told
-    assert "0.76 on 59 sites in 10 clusters" in told and "without stray clicks 0.500" in told
+    assert "0.76 on 59 sites in 10 clusters" in told and "of another topic 0.500" in told
 
 
 def test_a_release_without_a_table_of_clicks_is_no_row(work: StudyWork) -> None:

@@ -50,14 +50,16 @@ def words(tables: Tables, settings: ClusterSettings) -> str:
     original = plain[ORIGINAL]
     if not original["known_topics"]:
         return " ".join([*sentences, "The topics of these sites are not known: there is no purity, only sizes."])
-    compared = [plain.get(log, {}).get("linked_purity") for log in (AS_PRINTED, SAME_QUERIES, NO_STRAYS)]
+    everywhere = {row["log"]: row for row in tables["clusters"] if not (row["most_sites"] or row["least_clicks"])}
+    compared = [everywhere.get(log, {}).get("linked_purity") for log in (AS_PRINTED, SAME_QUERIES, NO_STRAYS)]
     if None not in compared:
         noisy, true, without = compared
+        sites, not_stray = (everywhere[log]["sites"] for log in (SAME_QUERIES, NO_STRAYS))
         sentences.append(
-            f"Safelog as printed has a purity of {noisy:.3f} in clusters of two sites or more (the paper: {PURITY} on "
-            f"{SITES_LABELLED} sites in {CLUSTERS_LABELLED} clusters). The true clicks of the same queries have "
-            f"{true:.3f}, and without stray clicks {without:.3f}: of a site whose own queries are too rare to be "
-            f"released, only stray clicks are left."
+            f"Over all sites, Safelog as printed has a purity of {noisy:.3f} in clusters of two sites or more (the "
+            f"paper: {PURITY} on {SITES_LABELLED} sites in {CLUSTERS_LABELLED} clusters). The true clicks of the same "
+            f"queries have {true:.3f}, and without clicks on sites of another topic {without:.3f}: of {sites:,} sites, "
+            f"{sites - not_stray:,} have no other click once rare queries are left out."
         )
     for least in settings.least_clicks:
         row = next(row for row in rows if row["log"] == AS_PRINTED and row["least_clicks"] == least)
