@@ -73,12 +73,11 @@ def explain_guarantee(mechanism: str, variant: str | None, settings: Mapping[str
     if asked.is_simulated:
         asked.variant(variant)  # which says so where there is no such variant
         policy = policy.for_variant(asked, variant)
-        chosen = policy.section(asked.name)
+        chosen = asked.parameters_of(variant, policy.section(asked.name), policy.lists)
     known: dict[str, int] = {}
     off: tuple[str, ...] = ()
-    # What the policy's lists and its word on urls decide is decided for a release; a paper has its parameters as set.
     if asked.is_simulated and asked.variant(variant).reads is None:
-        chosen, off, known = policy.parameters(asked), policy.switched_off(asked), known_list_rows(policy)
+        off, known = policy.switched_off(asked), known_list_rows(policy)
     asked.refuse_unusable(variant, chosen)
     return asked.guarantee(variant, chosen).as_json() | {
         "expected": [each.as_json() for each in asked.expectations(variant, chosen, known)],

@@ -89,6 +89,8 @@ class Variant:
     """What the draw reads, where that is not the mechanism's own stages: a paper may cap nobody."""
     study: Study | None = None
     """How studies draw it, where that is another way than a release's. None: as `draw` and `reads` say."""
+    as_studied: Callable[[Any, PublicLists], Any] = lambda parameters, lists: parameters
+    """Where `reads` is set: the parameters with what it reads of the policy's public lists, such as their size."""
     leaves_out: frozenset[str] = frozenset()
     """The parameters of other variants, which came after this one or which this one never reads: no part of a request
     for it, so that neither their values nor their being there make another request of the same release."""
@@ -239,6 +241,15 @@ class Mechanism:
     def chosen_parameters(self, section: Parameters, lists: PublicLists) -> Parameters:
         """The parameters of a release, from the policy's section and what its public lists decide."""
         return self.plain_parameters(self.resolve(section, lists))
+
+    def parameters_of(self, variant: str, section: Parameters, lists: PublicLists) -> Parameters:
+        """The parameters of a variant: what public lists decide is decided for a release, and a paper is studied with
+        the parameters as they were set."""
+        chosen = self.variant(variant)
+        if chosen.reads is None:
+            return self.chosen_parameters(section, lists)
+        studied: Parameters = chosen.as_studied(self.plain_parameters(section), lists)
+        return studied
 
     def charged_parameters(self, variant: str, parameters: Parameters) -> dict[str, Any]:
         """What a request for a variant says of the parameters: what decides the release."""

@@ -54,7 +54,8 @@ class PoolPolicy(Parameters):
     licence: str = ""
     """Under which terms the file may be used; goes into the manifest."""
     probability: Exact = Field(Fraction(1), gt=0, le=1, validate_default=True)
-    """p_g: the share of the list that is kept, by a public hash."""
+    """p_g: the share of the list that is kept, by a public hash. What the `paper` variant of Safelog claims is priced
+    by it."""
     release_ids: tuple[str, ...] = ()
     """For `releases`: the earlier releases whose queries form the pool, pinned by id."""
 

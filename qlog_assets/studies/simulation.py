@@ -73,9 +73,7 @@ def draw_simulated(
     """Draw a month with seeded noise, from tables made beside what releases are made from."""
     drawn_by = simulated_mechanism(name)
     policy = policy.for_variant(drawn_by, variant)
-    # What public lists decide is decided for a release; a paper is drawn with the parameters as they were set.
-    as_released = drawn_by.variant(variant).reads is None
-    chosen = policy.parameters(drawn_by) if as_released else drawn_by.plain_parameters(policy.section(name))
+    chosen = drawn_by.parameters_of(variant, policy.section(name), policy.lists)
     drawn_by.refuse_unusable(variant, chosen)
     guarantee = drawn_by.guarantee(variant, chosen)
     work = Work(

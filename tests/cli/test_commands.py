@@ -104,7 +104,7 @@ def test_guarantee_of_the_paper_variant_prints_the_epsilons_of_table_3(home: Pat
         "click_scale": 10,
         "transition_scale": "none",
         "threshold": 10,
-        "pool_probability": 1,
+        "pool.probability": 1,
     }
     settings = [word for key, value in chosen.items() for word in ("--set", f"{key}={value}")]
     facts = qlog(home, "guarantee", "safelog", "--variant", "paper", *settings, "--json").json

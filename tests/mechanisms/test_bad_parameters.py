@@ -11,7 +11,7 @@ import pytest
 from qlog_assets.errors import ParameterError
 from qlog_assets.mechanisms.crowd.parameters import CrowdParameters
 from qlog_assets.mechanisms.register import guarantee, mechanism, names
-from qlog_assets.mechanisms.safelog.parameters import SafelogParameters
+from qlog_assets.mechanisms.safelog.parameters import PaperParameters, SafelogParameters
 from qlog_assets.mechanisms.sanitized.parameters import SanitizedParameters
 from qlog_assets.mechanisms.sessions.parameters import SessionParameters
 from qlog_assets.mechanisms.zealous.parameters import ZealousParameters
@@ -30,7 +30,7 @@ BAD: list[tuple[type[Parameters], str, list[Any]]] = [
     (SafelogParameters, "delta", BAD_DELTA),
     (SafelogParameters, "threshold", BAD_COUNT),
     (SafelogParameters, "queries_per_user", BAD_COUNT),
-    (SafelogParameters, "pool_probability", [0, "1.1", "NaN", 0.5]),
+    (PaperParameters, "pool_probability", [0, "1.1", "NaN", 0.5]),
     (SafelogParameters, "epsilon", BAD_EPSILON),
     (SafelogParameters, "click_share", [0, 1, "NaN", 0.5]),
     (SafelogParameters, "transition_share", [0, 1, "NaN", "0.75"]),

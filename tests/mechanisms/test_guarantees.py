@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from qlog_assets.errors import ParameterError
 from qlog_assets.mechanisms.register import guarantee, names
 from qlog_assets.mechanisms.register import mechanism as known
-from qlog_assets.mechanisms.safelog.parameters import SafelogParameters
+from qlog_assets.mechanisms.safelog.parameters import PaperParameters, SafelogParameters
 from qlog_assets.mechanisms.sessions.parameters import SessionParameters
 from qlog_assets.mechanisms.zealous.parameters import ZealousParameters
 from qlog_assets.privacy.gaussian import gaussian_budget
@@ -61,7 +61,7 @@ VALUES: dict[str, dict[str, st.SearchStrategy[Any]]] = {
         "min_users": COUNT,
         "min_frequency": COUNT,
         "query_scale": SCALE,
-        "pool_probability": st.integers(1, 20).map(lambda part: Fraction(part, 20)),
+        "paper_click_support": st.sampled_from(["observed", "observed_gt_K"]),
     },
     "zealous": {
         "items_per_user": COUNT,
@@ -149,7 +149,6 @@ DIRECTIONS: dict[tuple[str, str], dict[str, tuple[int, int]]] = {
         "transition_scale": (DOWN, SAME),
         "query_scale": (DOWN, SAME),
         "threshold": (DOWN, SAME),
-        "pool_probability": (DOWN, SAME),
     },
     ("zealous", "sound"): TOTALS,
     ("zealous", "modern"): TOTALS,
@@ -238,6 +237,22 @@ def test_stability_thresholds_rise_with_items_and_fall_with_epsilon_and_delta(
     assert threshold(items[0], epsilons[0], deltas[0]) <= threshold(items[1], epsilons[0], deltas[0])
     assert threshold(items[0], epsilons[0], deltas[0]) >= threshold(items[0], epsilons[1], deltas[0])
     assert threshold(items[0], epsilons[0], deltas[0]) >= threshold(items[0], epsilons[0], deltas[1])
+
+
+@settings(max_examples=15, deadline=None, derandomize=True)
+@given(shares=st.tuples(COUNT, COUNT).map(sorted), threshold=THRESHOLD, scale=SCALE)
+def test_a_smaller_pool_never_lowers_what_safelogs_paper_claims(
+    shares: list[int], threshold: int, scale: Fraction
+) -> None:
+    small, large = (
+        guarantee(
+            "safelog",
+            "paper",
+            PaperParameters(threshold=threshold, selection_scale=scale, pool_probability=Fraction(share, 60)),
+        ).claimed
+        for share in shares
+    )
+    assert moved(small, large, (DOWN, SAME))
 
 
 @pytest.mark.parametrize("threshold", [10, 30, 50, 100, 500])

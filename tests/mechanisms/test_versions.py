@@ -24,7 +24,7 @@ NAMES = [each.name for each in releasable()]
 
 PINS = {
     "crowd": (1, "a8b1ebc4ae03e796"),
-    "safelog": (2, "92587f422cfead56"),
+    "safelog": (2, "7bf4ea795235e61b"),
     "sanitized": (1, "881302f8218a5801"),
     "sessions": (1, "9c6a6bcbd7cd2143"),
     "zealous": (1, "63335a1e29fb34d8"),

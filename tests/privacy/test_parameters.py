@@ -60,7 +60,7 @@ def test_a_float_is_refused_because_it_is_not_what_was_typed() -> None:
         ("delta", "NaN"),
         ("delta_share_clicks", "1"),
         ("min_users", 0),
-        ("pool_probability", "0"),
+        ("query_scale", "0"),
         ("no_such_key", 1),
     ],
 )
@@ -70,7 +70,10 @@ def test_a_bad_parameter_is_an_error_that_names_its_key(key: str, value: object)
 
 
 def test_parameters_that_only_studies_read_are_no_part_of_a_release() -> None:
-    plain, study = SafelogParameters(), SafelogParameters(min_frequency=7, query_scale="3", pool_probability="0.5")
+    plain, study = (
+        SafelogParameters(),
+        SafelogParameters(min_frequency=7, query_scale="3", paper_click_support="observed_gt_K"),
+    )
     assert plain.as_released() == study.as_released()
     assert plain.as_public() != study.as_public()
 

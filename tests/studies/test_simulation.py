@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,7 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 from support.cli import Answer, qlog
-from support.instances import AOL_HEADER, MONTHS, POPULAR, USERS, make_home
+from support.instances import AOL_HEADER, MONTHS, POPULAR, USERS, edit_policy, make_home
 
 MARCH = MONTHS[0]
 QUIET = ("selection_scale=0.001", "query_scale=0.001", "click_scale=0.001", "transition_scale=0.001")
@@ -53,6 +54,46 @@ def test_without_the_papers_filter_the_rare_query_takes_a_place_in_the_cap(simul
     """What one user's rare query can do to everybody's counts: gap G1, shown by its absence."""
     found = simulate("threshold=5", "min_frequency=1")
     assert counts(found["queries"], "query") == dict.fromkeys(POPULAR[:3], USERS)
+
+
+def test_the_papers_claim_is_priced_by_the_share_of_the_pool_that_is_kept(simulate: Simulate, ingested: Path) -> None:
+    """Theorem 1 with p_g = 0.3: what each of the four queries adds to ln α is ln(1/0.3), and the claim says so."""
+    (ingested / "pool.txt").write_text("".join(f"book {number}\n" for number in range(100)), encoding="utf-8")
+    settings = ("threshold=5", "selection_scale=1")
+    whole, sampled = simulate(*settings), simulate(*settings, "pool.probability=0.3")
+    per_user = sampled["parameters"]["queries_per_user"]
+    dearer = sampled["claimed"]["epsilon"] - whole["claimed"]["epsilon"]
+    assert dearer == pytest.approx(per_user * math.log(1 / 0.3))
+    assert sampled["parameters"]["pool_probability"] == "0.3" and whole["parameters"]["pool_probability"] == "1"
+    words = [word for setting in (*QUIET, *settings, "pool.probability=0.3") for word in ("--set", setting)]
+    asked = qlog(ingested, "guarantee", "safelog", "--variant", "paper", *words, "--json").json
+    assert asked["claimed"] == sampled["claimed"]
+    assert any("pool.probability = 0.3" in gap for gap in sampled["gaps"])
+    assert not any("pool.probability" in gap for gap in whole["gaps"])
+
+
+def test_there_is_one_key_for_the_papers_pool(ingested: Path) -> None:
+    edit_policy(ingested, safelog='pool_probability = "0.3"')
+    assert "pool_probability: is written as probability, in [pool]" in qlog(ingested, "guarantee", "safelog").refusal
+
+
+def test_the_papers_clicks_are_all_observed_pairs_or_those_above_its_threshold(
+    tmp_path: Path, simulate: Simulate
+) -> None:
+    """Algorithm 1 can be read both ways. A page that one person of twenty clicked is printed, or it is not."""
+    home = make_home(tmp_path / "clicking")
+    log = tmp_path / "clicking.txt"
+    pages = ["http://first.example"] * 12 + ["http://second.example"] * 7 + ["http://alone.example"]
+    rows = [f"{user}\tnews\t2006-03-01 10:00:00\t1\t{page}\n" for user, page in enumerate(pages)]
+    log.write_text(AOL_HEADER + "".join(rows), encoding="utf-8")
+    assert qlog(home, "ingest", log, "--format", "aol").success
+    every = simulate("threshold=10", home=home)
+    above = simulate("threshold=10", "paper_click_support=observed_gt_K", home=home)
+    assert counts(every["clicks"], "url") == {page: pages.count(page) for page in pages}
+    assert counts(above["clicks"], "url") == {"http://first.example": 12}
+    assert every["queries"] == above["queries"] and every["claimed"] == above["claimed"]
+    assert any("every observed pair" in gap for gap in every["gaps"])
+    assert any("above K" in gap for gap in above["gaps"])
 
 
 def test_the_sound_variant_never_shows_what_one_user_typed(simulate: Simulate) -> None:

@@ -23,7 +23,7 @@ from qlog_assets.attacks.steered import attack_new_items, table_target
 from qlog_assets.mechanisms.safelog import guarantee
 from qlog_assets.mechanisms.safelog import noise as safelog
 from qlog_assets.mechanisms.safelog import paper as safelog_paper
-from qlog_assets.mechanisms.safelog.parameters import SafelogParameters
+from qlog_assets.mechanisms.safelog.parameters import PaperParameters, SafelogParameters
 from qlog_assets.privacy.limits import count_events, count_users, first_distinct, first_events
 from qlog_assets.privacy.randomness import RandomSource
 
@@ -144,7 +144,7 @@ def observed_pair_printed(above: float) -> Mechanism:
         _, items = first_events(*rows_of(log, PAIRS), A2_PAPER.clicks_per_user)
         clicks = side_by_side(count_events(items, len(PAIRS)), runs)
         observed = np.flatnonzero(clicks)
-        noisy = safelog_paper.draw_paper_clicks(source, clicks[observed], A2_PAPER)
+        noisy = safelog_paper.draw_paper_clicks(source, clicks[observed], A2_PAPER).counts
         kept = noisy > above
         return printed(observed[kept], np.ones(int(kept.sum()), np.int64), runs, len(PAIRS))[:, 1] > 0
 
@@ -259,7 +259,7 @@ def pool_claimed_certain(source: RandomSource) -> AuditResult:
 @CASES.add("A3", "secret pool with p_g = 0.3 claimed as such", "pass", floats=True)
 def pool_claimed_as_is(source: RandomSource) -> AuditResult:
     """About 1.35 of 1.40, the tail ratio being exact: p_g is true here because the pool is secret and drawn afresh."""
-    chosen = A3.with_changes(pool_probability="0.3")
+    chosen = PaperParameters(**A3.said, pool_probability="0.3")
     return audit_ratio(name_printed_paper(0.3), NAMED, without_x(NAMED), claimed("paper", chosen), source, RUNS)
 
 

@@ -166,11 +166,10 @@ def _paper_clicks(engine: Engine, released: pa.Array, chosen: SafelogParameters,
     pairs = engine.arrow(
         "safelog/paper_clicks", clicks_per_user=chosen.clicks_per_user, min_frequency=chosen.min_frequency
     )
-    if chosen.click_scale is None:
-        pairs = pairs.slice(0, 0)
-    noisy = paper.draw_paper_clicks(source, pairs["events"].to_numpy(), chosen)
+    drawn = paper.draw_paper_clicks(source, pairs["events"].to_numpy(), chosen)
+    pairs = pairs.take(pa.array(drawn.indices))
     texts = released.take(pairs["query_id"].combine_chunks())
-    return pa.table({"query": texts, "url": pairs["url"], "events": noisy})
+    return pa.table({"query": texts, "url": pairs["url"], "events": drawn.counts})
 
 
 def _paper_transitions(

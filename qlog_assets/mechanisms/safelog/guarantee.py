@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from qlog_assets.mechanisms.safelog.parameters import SafelogParameters
+from qlog_assets.mechanisms.safelog.parameters import PaperParameters, SafelogParameters
 from qlog_assets.privacy.bounds import at_most
 from qlog_assets.privacy.composition import Noise
 from qlog_assets.privacy.gaussian import GaussianBudget, gaussian_budget
@@ -28,7 +28,8 @@ from qlog_assets.privacy.guarantee import (
     factor,
 )
 from qlog_assets.privacy.histogram import stability_threshold
-from qlog_assets.privacy.korolova import log_selection_ratio, log_tight_selection_ratio, turning_point
+from qlog_assets.privacy.korolova import chance, log_selection_ratio, log_tight_selection_ratio, turning_point
+from qlog_assets.privacy.parameters import decimal_text
 
 PAPER = (
     "Zhang, Yang, Singh and Xiong (2016), Theorem 1: ε-differential privacy with δ = 0 for the whole release, "
@@ -37,10 +38,22 @@ PAPER = (
 PAPER_FORMULA = (
     "α = max{e^(1/b)/p_g, 1 + 1/(2e^((K-1)/b) - 1)};  ε = q_f·ln α + q_f/b_q + c_f/b_c + (q_f - 1)/b_t;  δ = 0"
 )
+OBSERVED_PAIRS = (
+    "G2 clicks only for observed pairs: every observed pair of a printed query is printed, so a pair that only one "
+    "user clicked is printed if that user is in the log, and never otherwise."
+)
+OBSERVED_PAIRS_ABOVE = (
+    "G2 clicks only for observed pairs, those with a noisy count above K: a pair that only one user clicked is printed "
+    "with a chance of up to {chance:.2g} (½e^((M-K)/b_c) for M = c_f clicks on it) if that user is in the log, and "
+    "never otherwise. Theorem 1 has no δ for it."
+)
+PUBLIC_SAMPLE = (
+    "pool.probability = {share} keeps a share of the list by a public hash, so everybody knows which queries are in "
+    "the pool: p_g would be true of a secret sample that is drawn afresh, and of no other."
+)
 PAPER_GAPS = (
     "G1 frequency filter before the cap: queries rarer than τ are dropped before each user's first q_f are taken, so "
     "one user's presence can move a count by hundreds. No finite ε covers it.",
-    "G2 clicks only for observed pairs: a pair that only one user clicked is printed only if that user is in the log.",
     "G3 a query outside the pool is printed only if its user is in the log; a pool that covers every string with "
     "positive probability cannot exist, and a pool sampled from the log is the log.",
     "G4 transitions: Table 3 leaves their cost out, and counting them before the cap leaves it unbounded.",
@@ -54,7 +67,9 @@ PAPER_GAPS = (
 def paper(parameters: SafelogParameters) -> Guarantee:
     """Theorem 1 to the letter: what the paper claims. Nothing finite is proven end to end (gaps G1 to G3)."""
     queries, clicks = parameters.queries_per_user, parameters.clicks_per_user
-    scale, pool_probability = float(parameters.selection_scale), float(parameters.pool_probability)
+    # Parameters that come from no policy are of no pool in particular: the whole list, which is the default.
+    share = parameters.pool_probability if isinstance(parameters, PaperParameters) else Fraction(1)
+    scale, pool_probability = float(parameters.selection_scale), float(share)
     log_alpha = log_selection_ratio(parameters.threshold, scale, pool_probability)
     log_tight = log_tight_selection_ratio(parameters.threshold, scale, pool_probability)
     turning = turning_point(parameters.threshold, pool_probability)
@@ -81,10 +96,10 @@ def paper(parameters: SafelogParameters) -> Guarantee:
         proven=None,
         parts=tuple(parts),
         assumptions=(
-            "every query is in the pool with probability at least p_g, whatever the log holds",
+            f"every query is in the pool with probability at least p_g = {decimal_text(share)}, whatever the log holds",
             "each user's first q_f queries and c_f clicks are the only ones read",
         ),
-        gaps=PAPER_GAPS,
+        gaps=paper_gaps(parameters, share),
         paper=PAPER,
         sentence=(
             f"The paper says that nobody's presence changes the odds of any output by more than a factor "
@@ -100,6 +115,17 @@ def paper(parameters: SafelogParameters) -> Guarantee:
             **({} if turning is None else {"turning_point_scale": turning}),
         },
     )
+
+
+def paper_gaps(parameters: SafelogParameters, share: Fraction) -> tuple[str, ...]:
+    """What Theorem 1 leaves open, with how clicks are chosen and what the pool was sampled by."""
+    clicks = OBSERVED_PAIRS
+    if parameters.paper_click_support == "observed_gt_K" and parameters.click_scale is not None:
+        most = chance(parameters.clicks_per_user, float(parameters.click_scale), parameters.threshold)
+        clicks = OBSERVED_PAIRS_ABOVE.format(chance=min(1.0, most))
+    frequency, pool, *others = PAPER_GAPS
+    sampled = "" if share == 1 else " " + PUBLIC_SAMPLE.format(share=decimal_text(share))
+    return frequency, clicks, pool + sampled, *others
 
 
 def sound(parameters: SafelogParameters) -> Guarantee:

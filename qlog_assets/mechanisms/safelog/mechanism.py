@@ -18,7 +18,13 @@ from qlog_assets.mechanisms.safelog.draw_modern import draw_modern
 from qlog_assets.mechanisms.safelog.earlier_words import sound_in_earlier_words
 from qlog_assets.mechanisms.safelog.expectations import expects, expects_modern
 from qlog_assets.mechanisms.safelog.noise import check_draw, check_modern
-from qlog_assets.mechanisms.safelog.parameters import MODERN_ONLY, SOUND_ONLY, SafelogParameters, SafelogPolicy
+from qlog_assets.mechanisms.safelog.parameters import (
+    MODERN_ONLY,
+    SOUND_ONLY,
+    PaperParameters,
+    SafelogParameters,
+    SafelogPolicy,
+)
 from qlog_assets.mechanisms.safelog.stages import STAGES
 from qlog_assets.mechanisms.safelog.tables import TABLES
 from qlog_assets.pipeline.public_material import PublicLists
@@ -40,6 +46,11 @@ def resolve(chosen: SafelogPolicy, lists: PublicLists) -> SafelogPolicy:
 def as_variant(chosen: SafelogPolicy, variant: str) -> SafelogPolicy:
     """The section for a study of a variant: `paper` reads what `sound` does."""
     return chosen.with_changes(variant="modern" if variant == "modern" else "sound")
+
+
+def with_pool(chosen: SafelogParameters, lists: PublicLists) -> PaperParameters:
+    """What `paper` is priced by: the share of the list that the pool keeps is the p_g of Theorem 1."""
+    return PaperParameters(**chosen.said, pool_probability=lists.pool.probability)
 
 
 def without_clicks(chosen: SafelogPolicy) -> dict[str, None]:
@@ -132,7 +143,7 @@ MECHANISM = Mechanism(
             expects=expects,
             earlier_words=sound_in_earlier_words,
         ),
-        "paper": Variant(guarantee.paper, draw_paper, reads=("cleaned_log", "pool")),
+        "paper": Variant(guarantee.paper, draw_paper, reads=("cleaned_log", "pool"), as_studied=with_pool),
     },
     stages=STAGES,
     tables=TABLES,

@@ -46,11 +46,18 @@ def draw_paper_queries(
     )
 
 
-def draw_paper_clicks(source: RandomSource, clicks: np.ndarray, parameters: SafelogParameters) -> np.ndarray:
-    """Line 7 for clicks: every observed pair of a released query with Laplace(b_c) noise, none left out (gap G2)."""
+def draw_paper_clicks(source: RandomSource, clicks: np.ndarray, parameters: SafelogParameters) -> PaperReleased:
+    """Line 7 for clicks: observed pairs of a released query with Laplace(b_c) noise (gap G2), by index.
+
+    The algorithm passes K to this step without a word on it. As `observed` no pair is left out; as `observed_gt_K` the
+    noisy count must be above K.
+    """
     if parameters.click_scale is None:
-        return np.empty(0)
-    return np.asarray(clicks) + continuous_laplace(source, float(parameters.click_scale), len(clicks))
+        return PaperReleased(np.empty(0, dtype=np.int64), np.empty(0))
+    noisy = np.asarray(clicks) + continuous_laplace(source, float(parameters.click_scale), len(clicks))
+    least = parameters.threshold if parameters.paper_click_support == "observed_gt_K" else -np.inf
+    indices = np.flatnonzero(noisy > least)
+    return PaperReleased(indices, noisy[indices])
 
 
 def draw_paper_transitions(

@@ -43,7 +43,7 @@ class SafelogParameters(Parameters):
     queries per user release most, because the noise grows with the limit; in one budget in `modern`.
     """
 
-    STUDY_ONLY: ClassVar[frozenset[str]] = frozenset({"min_frequency", "query_scale", "pool_probability"})
+    STUDY_ONLY: ClassVar[frozenset[str]] = frozenset({"min_frequency", "query_scale", "paper_click_support"})
 
     queries_per_user: int = Field(2, ge=1, le=10_000)
     """q_f: distinct queries kept per user and month, the first ones by (time, bytes). 2 released most of 2, 3, 5, 8, 10
@@ -87,8 +87,9 @@ class SafelogParameters(Parameters):
     """τ of Algorithm 1, `paper` only: queries rarer than this are dropped before the cap. Unsound (gap G1)."""
     query_scale: Scale | None = Field(Fraction(10), validate_default=True)
     """b_q, `paper` only: scale of the second noise on printed query counts."""
-    pool_probability: Exact = Field(Fraction(1), gt=0, le=1, validate_default=True)
-    """p_g, `paper` only: the probability that a query is in the pool."""
+    paper_click_support: Literal["observed", "observed_gt_K"] = "observed"
+    """`paper` only: which clicked pairs of a printed query are printed. Algorithm 1 can be read both ways: every pair
+    that anybody clicked, or those whose noisy count is above K. Both leave out what nobody clicked (gap G2)."""
 
     @model_validator(mode="after")
     def _check_shares(self) -> Self:
@@ -120,6 +121,15 @@ class SafelogParameters(Parameters):
         return self.queries_per_user - 1
 
 
+class PaperParameters(SafelogParameters):
+    """What `paper` is studied with: the parameters, and what the policy says of the pool."""
+
+    STUDY_ONLY = SafelogParameters.STUDY_ONLY | {"pool_probability"}
+
+    pool_probability: Exact = Field(Fraction(1), gt=0, le=1, validate_default=True)
+    """p_g: the probability that a query is in the pool. The policy's `pool.probability`, and no key of its own."""
+
+
 class SafelogPolicy(SafelogParameters):
     """The parameters of Safelog, and which of its publishable variants a release uses."""
 
@@ -132,6 +142,14 @@ class SafelogPolicy(SafelogParameters):
     ε on the demo's log."""
     clicks_per_user: int = Field(1000, ge=1, le=10_000)
     """c_f: distinct (query, url) pairs kept per user and month; with variant = "sound" 2 unless it is set."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _refuse_second_key(cls, values: dict[str, Any]) -> dict[str, Any]:
+        # Versions up to 0.4.0 took it here, and priced it without looking at the pool.
+        if "pool_probability" in values:
+            raise ValueError("pool_probability: is written as probability, in [pool]")
+        return values
 
     def with_changes(self, **changes: Any) -> Self:
         """The same with other values. Another variant takes nothing along that it never reads."""

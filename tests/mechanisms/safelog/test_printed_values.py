@@ -11,7 +11,7 @@ from fractions import Fraction
 import pytest
 
 from qlog_assets.mechanisms.register import guarantee
-from qlog_assets.mechanisms.safelog.parameters import SafelogParameters
+from qlog_assets.mechanisms.safelog.parameters import PaperParameters, SafelogParameters
 from qlog_assets.privacy.korolova import (
     log_selection_ratio,
     log_tight_selection_ratio,
@@ -41,8 +41,8 @@ def test_safelog_29_99_is_30_00() -> None:
     # Many other settings give exactly 29.99, so the paper's cannot be told from its text.
     for limit in (75, 90):
         probability = Fraction(math.exp(0.3 - 29.99 / limit))
-        other = safelog(threshold=500, queries_per_user=limit, clicks_per_user=limit, pool_probability=probability)
-        found = guarantee("safelog", "paper", other).claimed
+        other = safelog(threshold=500, queries_per_user=limit, clicks_per_user=limit)
+        found = guarantee("safelog", "paper", PaperParameters(**other.said, pool_probability=probability)).claimed
         assert found is not None
         assert float(found.epsilon) == pytest.approx(29.99, abs=1e-6)
 
