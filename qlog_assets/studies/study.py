@@ -10,7 +10,7 @@ from __future__ import annotations
 import csv
 import importlib.util
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -85,6 +85,9 @@ class Study:
     """PNG files by name."""
     words: Callable[[Tables, Any], str] = lambda tables, settings: ""
     """What was found, in a few sentences of Markdown."""
+    withheld: Callable[[Any], Collection[str]] = lambda settings: ()
+    """The tables that are in their files and nowhere else, by the settings: no command and no page of Dagster shows
+    them, not even how many rows they have."""
     per_month: bool = True
     reads: Callable[[StudyWork], dict[str, str]] = lambda work: {}
     """What it is made from, by name: a digest each. Another log is another study."""
@@ -118,7 +121,8 @@ def run_study(study: Study, work: StudyWork, progress: Progress = lambda done, o
             write_private(folder / FACTS, canonical_json(facts))
             tables = _measure(study.steps(work), work, folder / STEPS, progress)
             _write_answer(study, work, folder, tables)
-            facts |= {"finished": True, "tables": tables}
+            withheld = study.withheld(work.settings)
+            facts |= {"finished": True, "tables": {name: rows for name, rows in tables.items() if name not in withheld}}
         facts |= {"warning": _warning(study, work)}
         write_private(folder / FACTS, canonical_json(facts | {"answered_run": work.run_id}))
         seal(folder)
