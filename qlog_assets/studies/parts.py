@@ -104,14 +104,15 @@ def change_people(
     """
     assert work.month is not None
     raw = work.warehouse.partition("raw_log", work.month, work.reads["raw_log"])
-    nobody = pa.table({"user": pa.array([], pa.string())})
+    nobody, nothing = pa.table({"user": pa.array([], pa.string())}), pq.read_schema(raw.files("log")[0]).empty_table()
     stated = {"left_out": left_out is not None, "accounts": accounts}
-    with (
-        temporary_directory(work.warehouse.studies) as folder,
-        work.engine.table("people_left_out", nobody if left_out is None else left_out),
-        work.engine.table("copied_rows", pq.read_schema(raw.files("log")[0]).empty_table() if copied is None else copied),
-    ):
-        yield _write_part(work, raw, folder, "studies/raw_log_with_other_people", stated, {"accounts": accounts})
+    with temporary_directory(work.warehouse.studies) as folder:
+        with (
+            work.engine.table("people_left_out", nobody if left_out is None else left_out),
+            work.engine.table("copied_rows", nothing if copied is None else copied),
+        ):
+            part = _write_part(work, raw, folder, "studies/raw_log_with_other_people", stated, {"accounts": accounts})
+        yield part
 
 
 def _divide(work: StudyWork, raw: Partition, part: int, by: str, *, tested: bool, home: Path) -> Part:

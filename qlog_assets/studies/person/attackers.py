@@ -115,7 +115,7 @@ def _reruns(examined: Examined) -> Row:
         return _row(examined, "re-runs", None, None, sentence)
     one, averaged = (count_told_apart(deviation, runs) for runs in (1, RERUNS))
     if deviation == 0:
-        sentence = "Counts are exact: whoever knows the others' searches sees in one release whether one more was there."
+        sentence = "Counts are exact: whoever knows the others' searches sees in one release whether one was added."
         return _row(examined, "re-runs", None, None, sentence, averaged)
     sentence = (
         f"A count moves by about {deviation:.1f} users from draw to draw. Whoever knows the others' searches is right "

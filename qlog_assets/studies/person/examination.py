@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from contextlib import ExitStack
 from functools import cache
-from typing import Any
+from statistics import NormalDist
 
 from pydantic import Field
 
@@ -20,8 +21,8 @@ from qlog_assets.studies.person.seen import Seen
 from qlog_assets.studies.person.who import PLANTED, Who
 from qlog_assets.studies.study import Row, StudyWork, Tables
 
-SYSTEMS, PRINTED, ATTACKERS, ITEMS = "systems", "printed", "attackers", "items"
-TABLES = (SYSTEMS, PRINTED, ATTACKERS, ITEMS)
+PERSON, SYSTEMS, PRINTED, ATTACKERS, ITEMS = "person", "systems", "printed", "attackers", "items"
+TABLES = (PERSON, SYSTEMS, PRINTED, ATTACKERS, ITEMS)
 
 
 class PersonSettings(Parameters):
@@ -61,40 +62,53 @@ def variants(each: Mechanism) -> list[str]:
     return [name for name, variant in each.variants.items() if variant.in_study.draw is not None]
 
 
+def describe(work: StudyWork) -> Tables:
+    """How much the person did in the month, if anything."""
+    person = find_person(work)
+    if person is None:
+        return {PERSON: [{"in_the_log": False}]}
+    counts = {kind: rows.num_rows for kind, rows in person.items.items()}
+    return {PERSON: [{"in_the_log": True, **counts, "queries_of_nobody_else": len(person.own)}]}
+
+
 def examine(work: StudyWork, each: Mechanism) -> Tables:
     """The rows of one mechanism's variants in every table."""
-    tables: Tables = {name: [] for name in TABLES}
+    tables: Tables = {name: [] for name in (SYSTEMS, PRINTED, ATTACKERS, ITEMS)}
     person = find_person(work)
     if person is None:
         return tables
-    for variant in variants(each):
-        with ExitStack() as stack:
-            examined = _examine_variant(work.settings, Logs(work, person, stack), each.name, variant)
-        system = {"system": each.name, "variant": variant}
-        tables[SYSTEMS].append({**system, **promise_row(examined)})
-        tables[PRINTED] += [{**system, **row} for row in printed_rows(examined)]
-        tables[ATTACKERS] += [{**system, **row} for row in attack_rows(examined)]
-        tables[ITEMS] += [{**system, **row} for row in item_rows(examined)]
+    with ExitStack() as stack:
+        logs = Logs(work, person, stack)
+        for variant in variants(each):
+            examined = _examine_variant(work.settings, logs, each.name, variant)
+            system = {"system": each.name, "variant": variant}
+            tables[SYSTEMS].append({**system, **promise_row(examined)})
+            tables[PRINTED] += [{**system, **row} for row in printed_rows(examined)]
+            tables[ATTACKERS] += [{**system, **row} for row in attack_rows(examined)]
+            tables[ITEMS] += [{**system, **row} for row in item_rows(examined)]
     return tables
 
 
 def _examine_variant(settings: PersonSettings, logs: Logs, mechanism: str, variant: str) -> Examined:
-    looked: dict[tuple[Any, ...], tuple[Guarantee, Seen]] = {}
-
-    def look(present: bool, accounts: int = 0, everything: bool = False) -> Seen:
-        number = len(looked)
+    def look(number: int, present: bool, accounts: int = 0, everything: bool = False) -> tuple[Guarantee, Seen]:
         part = logs.make(present, accounts, everything)
         # Other noise for every log: what is the same in both must not be so by the same seed.
-        first_seed = (settings.seed * 10 + number) * settings.draws
-        looked[present, accounts] = draw_often(part, mechanism, variant, logs.person, settings.draws, first_seed)
-        return looked[present, accounts][1]
+        first_seed = (settings.seed * 4 + number) * settings.draws
+        return draw_often(part, mechanism, variant, logs.person, settings.draws, first_seed)
 
-    present, absent = look(True), look(False)
-    guarantee = looked[True, 0][0]
-    needed = min(guarantee.thresholds.values(), default=settings.accounts + 1) - 1
+    guarantee, present = look(0, True)
+    _, absent = look(1, False)
+    needed = accounts_needed(guarantee, present, settings)
     accounts = max(1, min(needed, settings.most_accounts))
-    attacked = [look(there, accounts, present.links_users) for there in (True, False)]
-    return Examined(logs.person, guarantee, present, absent, attacked[0], attacked[1], accounts, needed)
+    _, attacked_present = look(2, True, accounts, present.links_users)
+    _, attacked_absent = look(3, False, accounts, present.links_users)
+    return Examined(logs.person, guarantee, present, absent, attacked_present, attacked_absent, accounts, needed)
+
+
+def accounts_needed(guarantee: Guarantee, seen: Seen, settings: PersonSettings) -> int:
+    """One account fewer than the threshold; where none is stated, than the least count that a reader finds printed."""
+    stated = guarantee.thresholds.values() or [count for count in (seen.least_count,) if count is not None]
+    return min(stated, default=settings.accounts + 1) - 1
 
 
 def draw_often(
@@ -112,18 +126,27 @@ def draw_often(
 def printed_rows(examined: Examined) -> list[Row]:
     """How many of the person's items of each kind are printed, and how much any one of them depends on the person."""
     present, absent = examined.present, examined.absent
-    return [
-        {
-            "kind": kind,
-            "theirs": examined.person.items[kind].num_rows,
-            "with": present.average(kind),
-            "without": absent.average(kind),
-            "most": max((abs(one - other) for _, one, other in probabilities(examined, kind)), default=0.0),
-            "allowed": None if examined.allowed is None else 2 * examined.allowed - 1,
-        }
-        for kind in examined.person.items
-        if kind in present.kinds
-    ]
+    rows = []
+    for kind in examined.person.items:
+        if kind in present.kinds:
+            differences = [abs(one - other) for _, one, other in probabilities(examined, kind)]
+            rows.append(
+                {
+                    "kind": kind,
+                    "theirs": examined.person.items[kind].num_rows,
+                    "with": present.average(kind),
+                    "without": absent.average(kind),
+                    "most": max(differences, default=0.0),
+                    "by_chance": 0.0 if examined.is_exact else by_chance(len(differences), present.draws),
+                    "allowed": None if examined.allowed is None else 2 * examined.allowed - 1,
+                }
+            )
+    return rows
+
+
+def by_chance(items: int, draws: int) -> float:
+    """How far the shares of some items differ between two times so many draws of the same law, in 19 of 20 cases."""
+    return 0.0 if items == 0 else min(1.0, NormalDist().inv_cdf(1 - 0.025 / items) * math.sqrt(0.5 / draws))
 
 
 def item_rows(examined: Examined) -> list[Row]:

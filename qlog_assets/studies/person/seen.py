@@ -31,6 +31,8 @@ class Seen:
     """In how many draws the guessed query was printed."""
     linked: list[int] = field(default_factory=list)
     """How many of their queries stood together."""
+    least: list[int] = field(default_factory=list)
+    """The least count of a query, whosever it is, in draws that print any."""
     kinds: frozenset[str] = frozenset()
     """What the system prints at all."""
     links_users: bool = False
@@ -51,6 +53,8 @@ class Seen:
         columns = {column for table in tables.values() for column in table.column_names}
         self.kinds = frozenset(kinds_of(columns))
         self.links_users = bool(columns & {HISTORY, MADE_UP_USER})
+        if log.queries.num_rows:
+            self.least.append(round(pc.min(log.queries["count"]).as_py()))
         self.draws += 1
 
     def probability(self, kind: str, item: Item) -> float:
@@ -60,6 +64,11 @@ class Seen:
     def average(self, kind: str) -> float:
         """How many of their items are printed on average."""
         return sum(map(len, self.counts[kind].values())) / self.draws
+
+    @property
+    def least_count(self) -> int | None:
+        """The least count that a reader typically finds; None where nothing is printed."""
+        return max(1, statistics.median_low(self.least)) if self.least else None
 
     @property
     def guess_confirmed(self) -> float:

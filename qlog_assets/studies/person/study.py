@@ -12,6 +12,7 @@ from qlog_assets.studies.person.examination import (
     SYSTEMS,
     TABLES,
     PersonSettings,
+    describe,
     drawable,
     examine,
 )
@@ -31,7 +32,7 @@ def steps(work: StudyWork) -> Sequence[Step]:
     def measure(each: Mechanism) -> Step:
         return Step(each.name, lambda at: examine(at, each))
 
-    return [measure(each) for each in drawable()]
+    return [Step("person", describe), *(measure(each) for each in drawable())]
 
 
 def reads(work: StudyWork) -> dict[str, str]:
@@ -57,8 +58,8 @@ def words(tables: Tables, settings: PersonSettings) -> str:
         row for row in attacks if (row["system"], row["variant"]) in may_be_published and row["attacker"] != "re-runs"
     ]
     sentences = [
-        f"{len(tables[SYSTEMS])} systems were drawn with the person and without. Somebody is certain whether the person "
-        f"was there under {len(certain)} of them: {told}."
+        f"{len(tables[SYSTEMS])} systems were drawn with the person and without. Somebody is certain whether the "
+        f"person was there under {len(certain)} of them: {told}."
     ]
     if single:
         worst = max(single, key=lambda row: row["right"])
@@ -78,7 +79,7 @@ STUDY = Study(
     steps=steps,
     columns={
         SYSTEMS: ("system", "variant", "may_be_published", "promise", "allowed"),
-        PRINTED: ("system", "variant", "kind", "theirs", "with", "without", "most", "allowed"),
+        PRINTED: ("system", "variant", "kind", "theirs", "with", "without", "most", "by_chance", "allowed"),
         ATTACKERS: ("system", "variant", "attacker", "with", "without", "right", "allowed"),
     },
     words=words,

@@ -27,7 +27,8 @@ from qlog_assets.studies.study import StudyWork, cleaned_month
 from qlog_assets.synthetic import PERSONS_OWN_QUERY
 
 Who = Literal["planted", "named"]
-PLANTED, NAMED = "planted", "named"
+PLANTED: Who = "planted"
+NAMED: Who = "named"
 HANDED_OVER = "person.user"
 KEY_NAME = "person.key"
 LONGEST_ID_BYTES = 1000
