@@ -201,7 +201,9 @@ def _write_answer(study: Study, work: StudyWork, folder: Path, tables: Tables) -
     """Tables as CSV, pictures, and the text that shows them."""
     for name, rows in tables.items():
         with (folder / f"{name}.csv").open("w", encoding="utf-8", newline="") as stream:
-            writer = csv.DictWriter(stream, list(rows[0]) if rows else [])
+            # What a terminal shows comes first, in the same order; the steps' files have lost any other.
+            shown = (study.columns or {}).get(name, ())
+            writer = csv.DictWriter(stream, list(dict.fromkeys((*shown, *rows[0]))) if rows else [])
             writer.writeheader()
             writer.writerows(rows)
     pictures = study.pictures(tables)

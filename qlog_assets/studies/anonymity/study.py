@@ -53,6 +53,16 @@ STUDY = Study(
     settings=AnonymitySettings,
     steps=steps,
     mechanism=MECHANISM,
+    columns={
+        "anonymity": (
+            *("variant", "k", "items", "impressions_share", "users", "users_share"),
+            *("of_several_queries", "homogeneous", "known_queries", "betraying"),
+        ),
+        "attacks": (
+            *("variant", "k", "printed_with", "printed_without", "accounts_are_certain"),
+            "sensitive_query_inferred",
+        ),
+    },
     pictures=pictures,
     words=words,
     reads=raw_log_of,

@@ -81,6 +81,7 @@ STUDY = Study(
         SYSTEMS: ("system", "variant", "may_be_published", "promise", "allowed"),
         PRINTED: ("system", "variant", "kind", "theirs", "with", "without", "most", "by_chance", "allowed"),
         ATTACKERS: ("system", "variant", "attacker", "with", "without", "right", "allowed"),
+        ITEMS: ("system", "variant", "kind", "item", "with", "without"),
     },
     words=words,
     reads=reads,
