@@ -75,7 +75,7 @@ def promise_row(examined: Examined) -> Row:
         "may_be_published": guarantee.publishable,
         "promise": promise,
         "allowed": examined.allowed,
-        "sentence": f"{means[0].upper()}{means[1:]}.",
+        "sentence": f"{means[0].upper()}{means[1:].removesuffix('.')}.",
     }
 
 
@@ -91,8 +91,8 @@ def _accounts(examined: Examined) -> Row:
     if examined.accounts < examined.accounts_needed:
         fewer = f" (for the threshold it would take {examined.accounts_needed:,})"
     sentence = (
-        f"{examined.accounts:,} made-up accounts{fewer} repeat {what}, with a query that hardly anybody types. It is "
-        f"printed in {_percent(present.guess_confirmed)} of releases with the person and in "
+        f"Made-up accounts, {examined.accounts:,} of them{fewer}, repeat {what}, with a query that hardly anybody types. "
+        f"It is printed in {_percent(present.guess_confirmed)} of releases with the person and in "
         f"{_percent(absent.guess_confirmed)} without."
     )
     return _row(examined, "k - 1 accounts", present.guess_confirmed, absent.guess_confirmed, sentence)
@@ -112,7 +112,7 @@ def _reruns(examined: Examined) -> Row:
     deviation = 0.0 if examined.is_exact else examined.present.deviation
     if deviation is None or not any(examined.present.counts.values()):
         sentence = "Hardly anything of the person's is printed twice: there is nothing to average."
-        return _row(examined, "re-runs", None, None, sentence)
+        return _row(examined, "re-runs", None, None, sentence) | {"allowed": None}
     one, averaged = (count_told_apart(deviation, runs) for runs in (1, RERUNS))
     if deviation == 0:
         sentence = "Counts are exact: whoever knows the others' searches sees in one release whether one was added."
