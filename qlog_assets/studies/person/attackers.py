@@ -91,8 +91,8 @@ def _accounts(examined: Examined) -> Row:
     if examined.accounts < examined.accounts_needed:
         fewer = f" (for the threshold it would take {examined.accounts_needed:,})"
     sentence = (
-        f"Made-up accounts, {examined.accounts:,} of them{fewer}, repeat {what}, with a query that hardly anybody types. "
-        f"It is printed in {_percent(present.guess_confirmed)} of releases with the person and in "
+        f"Made-up accounts, {examined.accounts:,} of them{fewer}, repeat {what}, with a query that hardly anybody "
+        f"types. It is printed in {_percent(present.guess_confirmed)} of releases with the person and in "
         f"{_percent(absent.guess_confirmed)} without."
     )
     return _row(examined, "k - 1 accounts", present.guess_confirmed, absent.guess_confirmed, sentence)
