@@ -9,6 +9,7 @@ import pyarrow.compute as pc
 from pydantic import Field
 
 from qlog_assets.mechanisms.baselines.inference import infer
+from qlog_assets.mechanisms.baselines.parameters import BaselineParameters
 from qlog_assets.mechanisms.register import mechanism
 from qlog_assets.months import Month
 from qlog_assets.pipeline.stage import Inputs
@@ -52,7 +53,9 @@ def compare(work: StudyWork, variant: str) -> Tables:
 def attack(work: StudyWork) -> Tables:
     """Planted people in the month, at the policy's k: what k - 1 accounts learn of one more, and what k betray."""
     assert work.month is not None
-    k = work.policy.section(MECHANISM).k
+    section = work.policy.section(MECHANISM)
+    assert isinstance(section, BaselineParameters)
+    k = section.k
     outcome = {}
     for people in (k, k - 1):
         with change_people(work, None, planted_rows(work.month), people) as part:
