@@ -33,7 +33,7 @@ from qlog_assets.studies.person.attackers import be_right, count_told_apart, is_
 from qlog_assets.studies.person.examination import PersonSettings, by_chance, describe, drawable, examine, variants
 from qlog_assets.studies.person.person import find_person
 from qlog_assets.studies.person.seen import longest_linked
-from qlog_assets.studies.person.who import digest_of_person, handing_over, read_user_file
+from qlog_assets.studies.person.who import digest_of_person, find_users, handing_over, read_user_file
 from qlog_assets.studies.study import StudyWork
 from qlog_assets.synthetic import PERSONS_OWN_QUERY, write_log
 from qlog_assets.synthetic.person import DISTINCT_CLICKS, DISTINCT_QUERIES, PRIVATE
@@ -276,6 +276,11 @@ def test_a_folders_name_tells_nobody_whose_it_is(home: Path, tmp_path: Path) -> 
                 digests.append(digest_of_person(warehouse))
         with pytest.raises(QlogError, match="nobody was named"):
             digest_of_person(warehouse)
+        with Engine.open(warehouse) as engine, handing_over(warehouse, "somebody else"):
+            settings, reads = PersonSettings(who="named"), {"person": digests[-1]}
+            asked = StudyWork(warehouse, engine, Policy(), settings, MARCH, reads=reads)
+            with pytest.raises(QlogError, match="another person was named in the meantime"):
+                find_users(asked)
     assert digests[0] == digests[1] != digests[2] == digests[3]
     assert read_user_file(user_file(tmp_path, REAL_ID)) == REAL_ID
     assert replace(study.STUDY).withheld(PersonSettings(who="named")) == study.TABLES

@@ -21,6 +21,7 @@ from qlog_assets.pipeline.cleaned_log import view_cleaned
 from qlog_assets.sources.user_ids import canonical_user, reason_against
 from qlog_assets.storage.plain_files import open_plain
 from qlog_assets.storage.private_files import OTHERS, write_private
+from qlog_assets.storage.scratch import hold_lock
 from qlog_assets.storage.secret_keys import find_key, make_key
 from qlog_assets.storage.warehouse import Warehouse
 from qlog_assets.studies.study import StudyWork, cleaned_month
@@ -32,6 +33,8 @@ NAMED: Who = "named"
 HANDED_OVER = "person.user"
 KEY_NAME = "person.key"
 LONGEST_ID_BYTES = 1000
+WAIT_SECONDS = 5
+"""For another process that asks about somebody: one at a time, so that no answer is of two people."""
 WANTED = "give a file of yours with mode 600 that holds one user id and nothing else"
 
 
@@ -56,11 +59,12 @@ def handing_over(warehouse: Warehouse, text: str) -> Iterator[None]:
     if reason_against(user) is not None or len(user.encode()) > LONGEST_ID_BYTES or len(user.splitlines()) != 1:
         raise QlogError(f"that is no user id: {WANTED}")
     place = warehouse.studies / HANDED_OVER
-    write_private(place, user)
-    try:
-        yield
-    finally:
-        place.unlink(missing_ok=True)
+    with hold_lock(warehouse.locks / "person.lock", WAIT_SECONDS, "another process asks about a person"):
+        write_private(place, user)
+        try:
+            yield
+        finally:
+            place.unlink(missing_ok=True)
 
 
 def handed_over(warehouse: Warehouse) -> str:
@@ -84,6 +88,8 @@ def digest_of_person(warehouse: Warehouse) -> str:
 def find_users(work: StudyWork) -> pa.Table:
     """The person's id in a column `user`, with no row where a named person is not in the log."""
     if work.settings.who == NAMED:
+        if digest_of_person(work.warehouse) != work.reads["person"]:
+            raise QlogError("another person was named in the meantime: ask again")
         return pa.table({"user": [handed_over(work.warehouse)]})
     view_cleaned(work.engine, cleaned_month(work), clicks=False, transitions=False)
     users = work.engine.arrow("studies/person_by_query", query=PERSONS_OWN_QUERY)
