@@ -77,6 +77,8 @@ class Study:
     """Raised by hand where the same settings would give another answer: what is kept then counts no more."""
     mechanism: str | None = None
     """The mechanism whose section of the policy the study reads."""
+    combine: Callable[[Tables], Tables] = lambda tables: tables
+    """What is made of the rows of all steps before they are shown, such as means over folds."""
     columns: Mapping[str, tuple[str, ...]] | None = None
     """The columns of each table that a terminal shows. None: all."""
     shown_rows: Mapping[str, Callable[[Row], bool]] = field(default_factory=dict)
@@ -116,7 +118,7 @@ def run_study(study: Study, work: StudyWork, progress: Progress = lambda done, o
             # Before the first step, so that whoever forgets a month finds the folder.
             facts = {**asked, "finished": False, "path": str(folder)}
             write_private(folder / FACTS, canonical_json(facts))
-            tables = _measure(study.steps(work), work, folder / STEPS, progress)
+            tables = study.combine(_measure(study.steps(work), work, folder / STEPS, progress))
             _write_answer(study, work, folder, tables)
             facts |= {"finished": True, "tables": tables}
         facts |= {"warning": _warning(study, work)}

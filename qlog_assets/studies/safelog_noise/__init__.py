@@ -1,0 +1,1 @@
+"""Figure 4 of Safelog's paper: how well search works as the noise grows."""
