@@ -128,6 +128,16 @@ def test_tables_pictures_facts_and_text_lie_in_one_folder(ingested: Path, ask: A
         assert said in text
 
 
+def test_what_is_made_of_all_steps_is_a_table_like_the_others(ingested: Path, toy: Toy, ask: Ask) -> None:
+    def count(tables: Tables) -> Tables:
+        return {**tables, "sizes": [{"table": name, "rows": len(rows)} for name, rows in sorted(tables.items())]}
+
+    facts = ask(study=replace(toy.study, combine=count))
+    assert facts["tables"]["sizes"] == [{"table": "last", "rows": 1}, {"table": "numbers", "rows": 6}]
+    (folder,) = folders(ingested)
+    assert (folder / "sizes.csv").read_text(encoding="utf-8").splitlines() == ["table,rows", "last,1", "numbers,6"]
+
+
 @pytest.mark.parametrize("mask", [0o077, 0o000])
 def test_all_of_it_is_the_owners_alone(ingested: Path, ask: Ask, mask: int) -> None:
     with umask(mask):
