@@ -253,7 +253,7 @@ def test_the_register_finds_studies_by_their_folders() -> None:
 def test_the_command_answers_a_study_and_the_second_time_from_its_folder(ingested: Path) -> None:
     before = qlog(ingested, "ledger", "--json").json
     facts = qlog(ingested, "study", "zealous", "--month", MARCH, *QUICK, "--json").json
-    assert facts["settings"] == {"seed": 2, "k": 5, "frequent": 5, "items_per_user": [2, 5]}
+    assert facts["settings"] == {"seed": 2, "k": 5, "frequent": 5, "items_per_user": [2, 5], "tested_part": 0}
     assert set(facts["tables"]) == {"frequent_items", "caching", "substitution", "attack"} and facts["finished"]
     assert {row["kind"] for row in facts["tables"]["frequent_items"]} == {"keywords", "queries", "pairs", "clicks"}
     (folder,) = folders(ingested)

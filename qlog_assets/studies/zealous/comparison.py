@@ -1,6 +1,7 @@
-"""ZEALOUS beside its paper and k-anonymity: frequent items, two applications and an attack, at one (ε, δ) over m.
+"""ZEALOUS beside its paper and k-anonymity: frequent items and an attack, at one (ε, δ) over m.
 
-Everything here is private and made with seeded noise; nothing passes the door. What a measure means is in `measures/`.
+What two applications get from it is in `applications`. Everything here is private and made with seeded noise; nothing
+passes the door. What a measure means is in `measures/`.
 """
 
 from __future__ import annotations
@@ -22,14 +23,11 @@ from qlog_assets.mechanisms.zealous.stages import CHOSEN_ITEMS, EVENTS, event_pa
 from qlog_assets.privacy.parameters import Listed, Parameters
 from qlog_assets.privacy.randomness import SeededRandom
 from qlog_assets.storage.engine import Engine
-from qlog_assets.studies.measures import caching, frequent, substitution
+from qlog_assets.studies.measures import frequent
+from qlog_assets.studies.parts import PARTS
 from qlog_assets.studies.study import Tables
 
 METHODS: tuple[SelectionMethod, ...] = ("truncated_geometric", "gaussian_counts", "weighted_gaussian", "sips")
-CACHE_SHARE = 0.1
-"""The memory of the index cache, as a share of all posting lists."""
-LEAST_SUBSTITUTE_USERS = 2
-"""A pair that one user alone typed is nobody's idea of a substitute."""
 
 
 class StudySettings(Parameters):
@@ -43,6 +41,8 @@ class StudySettings(Parameters):
     """τ: users from which an item counts as frequent."""
     items_per_user: Annotated[tuple[int, ...], Listed] = (2, 5, 10, 20, 50, 100)
     """m: the limits that are tried."""
+    tested_part: int = Field(0, ge=0, lt=PARTS)
+    """Which fifth of the users judges the applications; their caches and substitutes are drawn from the others."""
 
     @property
     def slack(self) -> int:
@@ -62,17 +62,13 @@ class Items:
 
 
 def measure_kind(engine: Engine, kind: str, chosen: ZealousParameters, plan: StudySettings) -> Tables:
-    """One kind of items: how well every method tells the frequent ones, and what an application gets from it."""
-    measured: Tables = {"frequent_items": [], "caching": [], "substitution": []}
+    """One kind of items of the whole month: how well every method tells the frequent ones."""
     items = read_items(engine, kind)
+    measured = []
     for label, drawn, counts in draws_of(engine, items, chosen, plan):
         result = frequent.compare(items.truth, drawn, counts, plan.frequent, plan.slack)
-        measured["frequent_items"].append({"kind": kind, **label, **asdict(result)})
-        if kind == "keywords":
-            measured["caching"].append({**label, **cache_hits(engine, items, drawn, counts)})
-        if kind == "pairs":
-            measured["substitution"].append({**label, **substitutes(items, drawn, counts)})
-    return measured
+        measured.append({"kind": kind, **label, **asdict(result)})
+    return {"frequent_items": measured}
 
 
 def read_items(engine: Engine, kind: str) -> Items:
@@ -124,37 +120,6 @@ def numbered(engine: Engine, table: str) -> tuple[np.ndarray, np.ndarray]:
     users, items = rows["user_id"].astype(np.int64), rows["item_id"].astype(np.int64)
     order = np.lexsort((items, users))
     return users[order], items[order]
-
-
-def cache_hits(engine: Engine, items: Items, drawn: np.ndarray, counts: np.ndarray) -> dict[str, Any]:
-    """The hit rate of a cache filled by a release beside that of one filled by the log itself.
-
-    A word's posting list is taken to be as long as the number of different queries that hold it.
-    """
-    sizes = engine.arrays("studies/posting_lists")["queries"].astype(float)
-    capacity = CACHE_SHARE * sizes.sum()
-    lookups = items.truth.events
-    released = np.zeros(len(lookups))
-    released[drawn] = counts
-    best = caching.hit_rate(caching.fill_cache(lookups, sizes, capacity), lookups)
-    return {"hit_rate": caching.hit_rate(caching.fill_cache(released, sizes, capacity), lookups), "best": best}
-
-
-def substitutes(items: Items, drawn: np.ndarray, counts: np.ndarray) -> dict[str, Any]:
-    """Substitutes from released pairs against those of the raw log that two or more users typed."""
-    shared = np.flatnonzero(items.truth.users >= LEAST_SUBSTITUTE_USERS)
-    raw = rankings(items.texts, shared, items.truth.users[shared])
-    return asdict(substitution.compare(raw, rankings(items.texts, drawn, counts)))
-
-
-def rankings(texts: pa.Table, numbers: np.ndarray, counts: np.ndarray) -> dict[str, list[tuple[str, float]]]:
-    chosen = texts.take(pa.array(numbers))
-    found: dict[str, list[tuple[str, float]]] = {}
-    for query, following, count in zip(
-        chosen["query"].to_pylist(), chosen["next_query"].to_pylist(), counts.tolist(), strict=True
-    ):
-        found.setdefault(query, []).append((following, float(count)))
-    return found
 
 
 # The attack -----------------------------------------------------------------------------------------------------------

@@ -34,7 +34,7 @@ def frequent_items(rows: Rows) -> bytes:
 
 
 def applications(caching: Rows, substitution: Rows) -> bytes:
-    """Index caching and query substitution side by side."""
+    """Index caching and query substitution side by side, as people who were held out find them."""
     panels = [("hit rate of an index cache", "hit_rate", caching)] if caching else []
     if substitution:
         panels += [

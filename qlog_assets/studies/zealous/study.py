@@ -7,8 +7,10 @@ from collections.abc import Sequence
 from qlog_assets.mechanisms.register import mechanism
 from qlog_assets.mechanisms.zealous.parameters import ZealousParameters
 from qlog_assets.pipeline.cleaned_log import view_cleaned
+from qlog_assets.studies.parts import hold_out
 from qlog_assets.studies.study import Step, Study, StudyWork, Tables, cleaned_month
 from qlog_assets.studies.zealous import plots
+from qlog_assets.studies.zealous.applications import APPLICATIONS, measure_application
 from qlog_assets.studies.zealous.comparison import StudySettings, attack, measure_kind
 
 QUESTION = (
@@ -28,16 +30,25 @@ def steps(work: StudyWork) -> Sequence[Step]:
 
         return Step(kind, measured)
 
+    def apply(kind: str) -> Step:
+        def measured(at: StudyWork) -> Tables:
+            with hold_out(at, at.settings.tested_part) as fold:
+                return measure_application(at.engine, kind, fold, chosen, at.settings)
+
+        return Step(APPLICATIONS[kind][0], measured)
+
     return [
         *(measure(kind) for kind in chosen.kinds),
+        *(apply(kind) for kind in chosen.kinds if kind in APPLICATIONS),
         Step("attack", lambda at: {"attack": list(attack(chosen, at.settings))}),
     ]
 
 
 def pictures(tables: Tables) -> dict[str, bytes]:
     drawn = {"frequent_items.png": plots.frequent_items(tables["frequent_items"])}
-    if tables["caching"] or tables["substitution"]:
-        drawn["applications.png"] = plots.applications(tables["caching"], tables["substitution"])
+    caching, substitution = (tables.get(name, []) for name in ("caching", "substitution"))
+    if caching or substitution:
+        drawn["applications.png"] = plots.applications(caching, substitution)
     return drawn
 
 
@@ -66,13 +77,14 @@ STUDY = Study(
     question=QUESTION,
     settings=StudySettings,
     steps=steps,
+    version=2,  # Users are held out: caches and substitutes are judged by people whom they were not drawn from.
     mechanism="zealous",
     columns={
         "frequent_items": (
             "kind", "method", "m", "released", "inaccuracy", "precision", "recall", "impressions_share", "count_error",
         ),
         "caching": ("method", "m", "hit_rate", "best"),
-        "substitution": ("method", "m", "coverage", "precision", "average_precision", "ndcg"),
+        "substitution": ("method", "m", "queries", "coverage", "precision", "average_precision", "ndcg", "best"),
         "attack": ("method", "accounts", "with_victim", "without"),
     },
     pictures=pictures,
