@@ -227,7 +227,7 @@ class PartyFolder(Generic[S]):
         return self.folder / JOBS_FOLDER
 
     def token_seed(self) -> bytes:
-        """What tokens are made and checked with: the randomness server's and the collector's secret."""
+        """What tokens for reports are made and checked with: the randomness server's and the collector's secret."""
         return read_secret(self.folder / TOKEN_SEED_FILE)
 
     def tls_files(self) -> tuple[str, str] | None:
