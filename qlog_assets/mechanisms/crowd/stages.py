@@ -47,6 +47,7 @@ def write_crowd_artifacts(work: Work, inputs: Inputs, directory: Path) -> dict[s
     """A table of artifacts and users per job; beside them the jobs, the spent tokens, and how many tags were dropped
     for which reason."""
     from qlog_assets.crowd.aggregation import aggregate
+    from qlog_assets.crowd.sealing import refuse_other_number
 
     sealed = read_sealed(work.warehouse, work.month)
     refuse_other_jobs(sealed, work.parameters)
@@ -64,7 +65,9 @@ def write_crowd_artifacts(work: Work, inputs: Inputs, directory: Path) -> dict[s
         applications = pa.array([job.application] * len(reports), pa.string())
         accepted.append(pa.table({"application": applications, "serial": reports["serial"]}))
         dropped += [(job.application, reason, tags) for reason, tags in sorted(found.dropped.items())]
-    keep("tokens", pa.concat_tables(accepted), SPENT_TOKENS, "accepted")
+    spent = pa.concat_tables(accepted)
+    refuse_other_number(sealed.reports_path, sealed.accepted, len(spent))
+    keep("tokens", spent, SPENT_TOKENS, "accepted")
     keep("jobs", table_of(JOB_COLUMNS, list(described_jobs(sealed))))
     keep("dropped", table_of(DROPPED_COLUMNS, dropped))
     return written
