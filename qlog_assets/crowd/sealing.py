@@ -192,9 +192,7 @@ def seal_epoch(
     deleted_at, issued = ask_statements(home, month, jobs)
     with closing(open_collector(home.folder)) as connection:
         if directory.exists() and not is_closed(connection, month):
-            raise RefusedError(
-                f"{directory}: another collector sealed an epoch there: name another warehouse (QLOG_HOME)"
-            )
+            raise RefusedError(f"{directory}: another collector sealed an epoch there: {ELSEWHERE}")
         close_epoch(connection, month, clock())
         accepted, rejected = read_counts(connection, month)
         if directory.exists():
@@ -281,9 +279,7 @@ def refuse_other_reports(
     for job in jobs:
         stored = read_reports(connection, [job]).sort_by("serial")
         if len(stored) and not stored.equals(sealed.reports(job).sort_by("serial")):
-            raise RefusedError(
-                f"{where}: holds other reports than this collector's: name another warehouse (QLOG_HOME)"
-            )
+            raise RefusedError(f"{where}: holds other reports than this collector's: {ELSEWHERE}")
     if sealed.accepted != accepted:
         raise RefusedError(f"{where}: holds other reports than this collector accepted: {ELSEWHERE}")
 

@@ -6,6 +6,7 @@ import itertools
 import json
 import secrets
 from datetime import datetime
+from fractions import Fraction
 from pathlib import Path
 
 import pyarrow as pa
@@ -17,16 +18,19 @@ from support.door import MARCH, door_at, warehouse_at
 from support.instances import copy_warehouse, edit_policy, make_home
 from support.tampering import vouch_for
 
-from qlog_assets.crowd.jobs import Job, encode
+from qlog_assets.crowd.jobs import Job, default_window, encode
 from qlog_assets.crowd.keys import derive, hashed, random_place
 from qlog_assets.crowd.messages import make_report
 from qlog_assets.crowd.sealing import Issued, epoch_directory, write_sealed
 from qlog_assets.crowd.tokens import Token
+from qlog_assets.door.asking import ask
 from qlog_assets.door.door import Receipt
 from qlog_assets.door.due import find_due_month
 from qlog_assets.door.inputs import DoorError
-from qlog_assets.errors import QlogError
-from qlog_assets.ledger import Book, Ledger
+from qlog_assets.errors import QlogError, RefusedError
+from qlog_assets.ledger import Book, Charge, Ledger
+from qlog_assets.mechanisms.crowd.asked_jobs import ask_jobs
+from qlog_assets.mechanisms.crowd.parameters import CrowdPolicy
 from qlog_assets.mechanisms.crowd.stages import CROWD_ARTIFACTS
 from qlog_assets.mechanisms.register import mechanism
 from qlog_assets.months import Month
@@ -184,6 +188,82 @@ def test_a_release_that_promises_more_than_people_were_shown_is_made(tmp_path: P
     home = crowd_home(tmp_path / "home")
     seal(home, MARCH, {job: sent_by_all(job) for job in jobs(epsilon="41", delta="0.01")})
     assert release(home).charge.state == "published"
+
+
+def sealed_home(home: Path, **shown: str) -> Path:
+    """A warehouse with a sealed March whose jobs showed people this ε and δ, and the stage made of it."""
+    crowd_home(home)
+    seal(home, MARCH, {job: sent_by_all(job) for job in jobs(**shown)})
+    make_artifacts(home)
+    return home
+
+
+def asked(home: Path, again: str | None = None) -> None:
+    """What every request is asked before any work is done for it."""
+    door = door_at(home)
+    ask(door.warehouse, door.policy, door.ledger, mechanism("crowd"), MARCH, again)
+
+
+def drawn(home: Path, again: str | None = None) -> Charge:
+    return door_at(home).draw("crowd", MARCH, again=again).charge
+
+
+def draw(home: Path, again: str | None = None) -> Charge:
+    asked(home, again)
+    return drawn(home, again)
+
+
+PROMISED = r"2006-03 were promised ε = 40 and δ = 0.001 .* ε = 40 and δ = 0.001 are spent"
+
+
+def test_all_draws_of_a_month_together_stay_within_what_people_were_promised(tmp_path: Path) -> None:
+    home = sealed_home(tmp_path / "home", epsilon="40", delta="0.001")
+    first = draw(home)
+    for asking in (asked, drawn):
+        with pytest.raises(RefusedError, match=PROMISED) as refusal:
+            asking(home, "another look")
+        assert "\n" not in str(refusal.value)
+    door_at(home).publish("crowd", MARCH)
+    assert draw(home).release_id == first.release_id, "what was drawn is served"
+    door_at(home).withdraw(first.release_id, "by mistake")
+    with pytest.raises(RefusedError, match=PROMISED):  # what was seen cannot be unseen
+        draw(home, again="without the mistake")
+    assert len(door_at(home).ledger.charges()) == 1
+
+
+def test_a_promise_that_holds_two_draws_allows_a_second_and_no_third(tmp_path: Path) -> None:
+    home = sealed_home(tmp_path / "home", epsilon="80", delta="0.0025")
+    draw(home)
+    second = draw(home, again="another look")
+    assert draw(home, again="another look").release_id == second.release_id
+    with pytest.raises(RefusedError, match=r"promised ε = 80 and δ = 0\.0025"):
+        draw(home, again="a third look")
+    assert len(door_at(home).ledger.charges()) == 2
+
+
+def test_a_draw_is_refused_where_nobody_knows_any_more_what_people_were_promised(released: Path) -> None:
+    first, *_ = door_at(released).ledger.charges()
+    (released / "crowd" / MARCH).rename(released / "elsewhere")
+    with pytest.raises(QlogError, match="no reports of 2006-03 were sealed"):
+        drawn(released, again="another look")
+    assert drawn(released).release_id == first.release_id, "what was drawn is served"
+
+
+def test_where_people_were_promised_no_number_the_budget_alone_decides(tmp_path: Path) -> None:
+    home = sealed_home(tmp_path / "home")
+    draw(home)
+    assert draw(home, again="another look").state == "drawn"
+
+
+@pytest.mark.parametrize("variant", ["gaussian", "sound"])
+@pytest.mark.parametrize(("epsilon", "delta"), [("2", "1e-6"), ("0.7", "3e-7")])
+def test_a_release_costs_no_more_than_the_jobs_of_its_policy_promise(variant: str, epsilon: str, delta: str) -> None:
+    """Otherwise the first draw of a month would break the promise."""
+    section = CrowdPolicy(variant=variant, epsilon=epsilon, delta=delta, jobs="queries,clicks,urls")
+    shown = ask_jobs(section, MARCH, *default_window(MARCH))
+    cost = mechanism("crowd").guarantee(variant, mechanism("crowd").plain_parameters(section)).proven
+    assert cost is not None
+    assert all(cost.epsilon <= Fraction(job.epsilon or 0) and cost.delta <= Fraction(job.delta or 0) for job in shown)
 
 
 def test_an_epoch_that_nobody_took_part_in_is_released_empty(tmp_path: Path) -> None:
