@@ -273,7 +273,15 @@ def open_folder(folder: Path, settings: type[S]) -> PartyFolder[S]:
         told = settings(**found)
     except ParameterError as error:
         raise QlogError(f"{path}: {error}") from None
-    return PartyFolder(folder, told, Cast.read(folder / CAST_FILE), read_secret(folder / PRIVATE_KEY_FILE))
+    home = PartyFolder(folder, told, Cast.read(folder / CAST_FILE), read_secret(folder / PRIVATE_KEY_FILE))
+    listed = {(each.name, each.role): each.key for each in home.cast.parties}
+    # With another key it would take what is sealed for the one that everybody has, answer well, and lose it.
+    if listed.get((told.name, told.role)) != public_key(home.private_key):
+        raise QlogError(
+            f"{folder}: is not the party that {CAST_FILE} lists, by name, role and public key: give everybody the "
+            "directory with its line, or restore its folder"
+        )
+    return home
 
 
 def read_secret(path: Path) -> bytes:

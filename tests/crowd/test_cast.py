@@ -38,6 +38,20 @@ def test_every_folder_opens_and_holds_the_private_key_of_its_public_one(folder: 
         assert home.settings.name == name
 
 
+@pytest.mark.parametrize("other", ["key", "name", "role"])
+def test_a_folder_that_is_not_the_party_of_its_line_does_not_open(folder: Path, other: str) -> None:
+    """A server with another key takes messages that it can never open, and answers that all is well."""
+    home = folder / "relay-1"
+    if other == "key":
+        (home / "private.key").write_bytes((folder / "relay-2" / "private.key").read_bytes())
+    elif other == "name":
+        (home / "party.toml").write_text((home / "party.toml").read_text().replace("relay-1", "relay-9"))
+    else:
+        (home / "party.toml").write_text((home / "party.toml").read_text().replace("relay-1", "collector"))
+    with pytest.raises(QlogError, match=r"is not the party that cast\.json lists"):
+        open_folder(home, RelaySettings)
+
+
 def test_collector_and_randomness_server_share_the_token_seed_and_relays_have_none(folder: Path) -> None:
     seeds = [
         open_folder(folder / "collector", CollectorSettings).token_seed(),
