@@ -21,8 +21,8 @@ from starlette.responses import JSONResponse, Response
 from qlog_assets.crowd.cast import CollectorSettings, PartyFolder
 from qlog_assets.crowd.envelopes import SEALED_REPORT_BYTES, make_response, read_bytes, read_request, write_bytes
 from qlog_assets.crowd.inbox import ClosedError, FullError, Inbox, Item, digest_of
-from qlog_assets.crowd.job_list import JobList
 from qlog_assets.crowd.jobs import Job
+from qlog_assets.crowd.kept_jobs import KeptJobs
 from qlog_assets.crowd.keys import POINT_BYTES, public_key_of
 from qlog_assets.crowd.malformed import MalformedError
 from qlog_assets.crowd.opening import DATABASE, open_collector
@@ -41,10 +41,10 @@ class Collector:
     def __init__(self, home: PartyFolder[CollectorSettings], clock: Callable[[], float] = time.time) -> None:
         self._home = home
         self._clock = clock
-        self._jobs = JobList(home.jobs)
         self._seed = home.token_seed()
         self._metrics = Metrics()
         self._database = open_collector(home.folder)
+        self._jobs = KeptJobs(self._database, home.jobs)
         self._more = asyncio.Event()
         self._asked_at = -LEARN_SECONDS
 
@@ -141,7 +141,7 @@ class Collector:
     async def jobs(self) -> dict[str, Any]:
         """The jobs that are not over, and the keys by which clients check what the randomness server tells them."""
         sealed = {epoch for (epoch,) in self._database.execute("SELECT epoch FROM sealed")}
-        jobs = [job for job in self._jobs.by_digest().values() if job.epoch not in sealed]
+        jobs = [job for job in self._jobs.shown() if job.epoch not in sealed]
         epochs, evaluations = await self._learnt_keys(jobs)
         return {
             "jobs": [job.as_toml() for job in jobs],

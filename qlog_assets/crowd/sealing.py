@@ -26,7 +26,8 @@ import pyarrow.parquet as pq
 from qlog_assets.crowd.cast import CollectorSettings, PartyFolder
 from qlog_assets.crowd.inbox import empty_log, waiting_messages, writing
 from qlog_assets.crowd.issuing import ISSUED_HEADER, Issued, issued_proof
-from qlog_assets.crowd.jobs import Job, parse_job, read_jobs
+from qlog_assets.crowd.jobs import Job, parse_job
+from qlog_assets.crowd.kept_jobs import KeptJobs
 from qlog_assets.errors import QlogError, RefusedError
 from qlog_assets.months import Month
 from qlog_assets.storage.private_files import seal as make_private_tree
@@ -185,7 +186,8 @@ def seal_epoch(
     """
     from qlog_assets.crowd.opening import open_collector
 
-    jobs = [job for job in read_jobs(home.jobs) if job.epoch == month]
+    with closing(open_collector(home.folder)) as connection:
+        jobs = KeptJobs(connection, home.jobs).of_epoch(month)
     if not jobs:
         raise QlogError(f"{month}: the collector has no job of this epoch: `qlog crowd jobs` makes one")
     check_drained(jobs, home.settings.drain_seconds, clock())

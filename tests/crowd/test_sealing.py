@@ -247,6 +247,15 @@ def test_an_epoch_whose_reports_are_sealed_elsewhere_is_not_sealed_again_without
 JOB = open_job()
 
 
+def test_an_epoch_is_sealed_with_the_jobs_that_were_seen_although_a_file_is_gone(tmp_path: Path) -> None:
+    scene = opened(tmp_path / "cast", 20)
+    (scene.collector.jobs / "2006-03-queries.toml").unlink()
+    with scene.randomness_server():
+        sealed = scene.seal()
+    assert (sealed.accepted, len(sealed.reports(scene.jobs[0])), scene.rows()) == (20, 20, 0)
+    assert {job.digest for job in sealed.jobs} == {job.digest for job in scene.jobs}
+
+
 def made_table(number: int, job: Job = JOB) -> pa.Table:
     widths = {field.name: field.type.byte_width for field in SCHEMA}
     rows = {name: [bytes([255 - at]) * width for at in range(number)] for name, width in widths.items()}

@@ -23,7 +23,7 @@ ROOT = Path(__file__).resolve().parents[2]
 NAMES = [each.name for each in releasable()]
 
 PINS = {
-    "crowd": (1, "6c584dbe66fc2355"),
+    "crowd": (1, "b5fde4c861350fda"),
     "safelog": (2, "9fec2b2af71dc235"),
     "sanitized": (1, "5d04088f48ce6182"),
     "sessions": (1, "2cc633e762fb6730"),
