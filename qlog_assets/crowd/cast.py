@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+import hashlib
 import ipaddress
 import json
 import ssl
@@ -100,9 +101,13 @@ class Cast(FrozenModel):
 
     @model_validator(mode="after")
     def check_roles(self) -> Self:
-        names = [party.name for party in self.parties]
-        if len(set(names)) < len(names):
-            raise ValueError("two parties have one name")
+        for what, values in (
+            ("name", [party.name for party in self.parties]),
+            ("public key", [party.key for party in self.parties]),
+            ("url", [party.url.lower() for party in self.parties]),
+        ):
+            if len(set(values)) < len(values):  # one server that passes for several would be trusted as several
+                raise ValueError(f"two parties have one {what}")
         for role in ("collector", "randomness"):
             if sum(party.role == role for party in self.parties) != 1:
                 raise ValueError(f"there must be one party of role {role}")
@@ -122,6 +127,11 @@ class Cast(FrozenModel):
 
     def as_json(self) -> str:
         return json.dumps(self.model_dump(mode="json"), indent=1, sort_keys=True) + "\n"
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of the directory's file: what people compare, to know that they have the same one."""
+        return hashlib.sha256(self.as_json().encode()).hexdigest()
 
     def party(self, name: str) -> Party:
         found = next((party for party in self.parties if party.name == name), None)
@@ -327,7 +337,9 @@ def make_cast(
         parties = (Party(name=name, role=role, url=urls[name], key=keys[name]) for name, role in names)
         return Cast(hops=hops, parties=tuple(parties))
 
-    listed(dict.fromkeys(urls, bytes(KEY_BYTES)))  # refused before anything is written, if it makes no sense
+    listed(
+        {name: hashlib.sha256(name.encode()).digest() for name in urls}
+    )  # refused before anything is written, if it makes no sense
     make_private(directory)
     cast = listed({name: write_party(directory / name, each) for name, each in told.items()})
     share_token_seed(directory / "randomness", directory / "collector")

@@ -78,6 +78,16 @@ def test_a_route_has_each_relay_at_most_once(folder: Path) -> None:
     assert len({tuple(party.name for party in route) for route in routes}) > 10
 
 
+@pytest.mark.parametrize(("same", "complaint"), [("key", "one public key"), ("url", "one url")])
+def test_one_server_is_not_several_parties(folder: Path, same: str, complaint: str) -> None:
+    """Three hops over one relay would hide nothing from it."""
+    cast = Cast.read(folder / "cast.json")
+    first, second, *others = cast.parties
+    twice = second.model_copy(update={same: getattr(first, same)})
+    with pytest.raises(ParameterError, match=f"two parties have {complaint}"):
+        Cast(hops=cast.hops, parties=(first, twice, *others))
+
+
 @pytest.mark.parametrize(
     ("change", "complaint"),
     [
