@@ -337,9 +337,8 @@ def make_cast(
         parties = (Party(name=name, role=role, url=urls[name], key=keys[name]) for name, role in names)
         return Cast(hops=hops, parties=tuple(parties))
 
-    listed(
-        {name: hashlib.sha256(name.encode()).digest() for name in urls}
-    )  # refused before anything is written, if it makes no sense
+    # Refused before anything is written, if it makes no sense.
+    listed({name: hashlib.sha256(name.encode()).digest() for name in urls})
     make_private(directory)
     cast = listed({name: write_party(directory / name, each) for name, each in told.items()})
     share_token_seed(directory / "randomness", directory / "collector")
