@@ -173,8 +173,10 @@ class PartySettings(FrozenModel):
     """Whose certificates this server accepts when it asks others. Default: those that the machine trusts."""
     requests_per_second: float = Field(200.0, gt=0)
     """Of one peer, over time; five seconds' worth at once. All clients of a relay behind one address are one peer."""
-    metrics_peers: tuple[str, ...] = ("127.0.0.1", "::1")
-    """Who may read `/metrics`. Not everybody: who sees a count go up as somebody sends something learns who sent."""
+    metrics_peers: tuple[str, ...] = ()
+    """Who may read `/metrics`. Not everybody: who sees a count go up as somebody sends something learns who sent. Not
+    even 127.0.0.1 behind a proxy on the same machine, unless the proxy keeps `/metrics` to itself: everybody comes from
+    there."""
 
     @model_validator(mode="after")
     def check_tls(self) -> Self:

@@ -235,7 +235,10 @@ def test_a_broken_job_file_is_counted_and_told_and_reports_of_the_other_jobs_cou
     assert len(told) == 1 and "\n" not in told[0]
 
 
-def test_metrics_are_not_for_everybody(tmp_path: Path) -> None:
-    folder, _ = made_folder(tmp_path, open_job(), metrics_peers=["192.0.2.1"])
+@pytest.mark.parametrize("peers", [[], ["192.0.2.1"]])
+def test_metrics_are_told_to_nobody_who_is_not_named(tmp_path: Path, peers: list[str]) -> None:
+    """Behind a proxy on the same machine everybody comes from there: so nobody is named unless somebody says so."""
+    assert CollectorSettings(name="collector", role="collector", port=1).metrics_peers == ()
+    folder, _ = made_folder(tmp_path, open_job(), metrics_peers=peers)
     with serving(Collector(open_folder(folder, CollectorSettings)).application()) as client:
         assert client.get("/metrics").status_code == 403
