@@ -198,7 +198,8 @@ def tell(what: str, number: int, unit: str, seconds: float, cpu: float) -> None:
 
 def run(directory: Path, singles: int, batched: int, senders: int) -> None:
     job, port = make_job(), free_port()
-    settings = {"collector": {"requests_per_second": 1e6, "largest_backlog": 10_000_000}}
+    told = {"requests_per_second": 1e6, "largest_backlog": 10_000_000, "metrics_peers": ["127.0.0.1"]}
+    settings = {"collector": told}
     ports = [free_port(), port, free_port()]
     cast = make_cast(directory / "cast", relays=1, hops=1, ports=ports, settings=settings)  # type: ignore[arg-type]
     folder = directory / "cast" / "collector"

@@ -102,8 +102,14 @@ def join(
     from qlog_assets.crowd.joining import join_parties
 
     cast = join_parties(lines, hops, output)
-    facts = {"cast": str(output), "hops": cast.hops, "parties": {each.name: each.url for each in cast.parties}}
-    show(facts, as_json, lambda _: show_table(["name", "role", "url"], [[p.name, p.role, p.url] for p in cast.parties]))
+    parties = {each.name: each.url for each in cast.parties}
+    facts = {"cast": str(output), "hops": cast.hops, "parties": parties, "sha256": cast.digest}
+
+    def lines_of(facts: dict[str, Any]) -> None:
+        show_table(["name", "role", "url"], [[p.name, p.role, p.url] for p in cast.parties])
+        console.print(f"SHA-256 of {facts['cast']}, the same for everybody: {facts['sha256']}")
+
+    show(facts, as_json, lines_of)
 
 
 @account_app.command("add")
@@ -123,18 +129,25 @@ def add_account(
 @crowd_app.command()
 def jobs(
     epoch: Epoch,
-    collector: Annotated[Path, typer.Option(help="The collector's folder")],
-    randomness: RandomnessFolder,
+    collector: Annotated[Path | None, typer.Option(help="The collector's folder, if it is on this machine")] = None,
+    randomness: Annotated[
+        Path | None, typer.Option(help="The randomness server's folder, if it is on this machine")
+    ] = None,
     opens: Annotated[str | None, typer.Option(help="When reports may come. Default: as the month ends")] = None,
     closes: Annotated[str | None, typer.Option(help="When the key is deleted. Default: 7 days later")] = None,
     as_json: Json = False,
 ) -> None:
-    """Write the jobs of an epoch, as the policy's [crowd] says, for collector and randomness server to show."""
+    """Write the jobs of an epoch, as the policy's [crowd] says, for collector and randomness server to show.
+
+    Each of them on its own machine, by the same policy: both compare the digests.
+    """
     from qlog_assets.api.crowd_jobs import jobs_from_policy
     from qlog_assets.crowd.cast import CollectorSettings, RandomnessSettings, open_folder
     from qlog_assets.crowd.job_list import write_jobs
     from qlog_assets.crowd.jobs import default_window
 
+    if collector is None and randomness is None:
+        raise QlogError("name the folder of a server that is to know the jobs: --collector, --randomness or both")
     month = parse_month(epoch)
     usual = default_window(month)
     _, policy = opened()
@@ -144,8 +157,9 @@ def jobs(
         usual[0] if opens is None else parse_moment(opens),
         usual[1] if closes is None else parse_moment(closes),
     )
-    homes = (open_folder(collector, CollectorSettings), open_folder(randomness, RandomnessSettings))
-    write_jobs(made, [home.jobs for home in homes])
+    folders = [] if collector is None else [open_folder(collector, CollectorSettings).jobs]
+    folders += [] if randomness is None else [open_folder(randomness, RandomnessSettings).jobs]
+    write_jobs(made, folders)
     facts = {"jobs": {job.application: job.digest.hex() for job in made}}
     show(facts, as_json, lambda _: job_lines(made))
 
@@ -154,6 +168,7 @@ def job_lines(made: list[Job]) -> None:
     for job in made:
         for line in job.describe():
             console.print(line)
+        console.print(f"Digest, the same at both servers: {job.digest.hex()}")
 
 
 def parse_moment(text: str) -> datetime:

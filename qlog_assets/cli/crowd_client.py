@@ -90,7 +90,13 @@ def init_client(
     else:
         ClientState.create(folder, account.strip(), secret)
     write_private(folder / CAST_FILE, directory.as_json())
-    facts = {"state": str(folder), "account": account.strip(), "relays": len(directory.relays), "hops": directory.hops}
+    facts = {
+        "state": str(folder),
+        "account": account.strip(),
+        "relays": len(directory.relays),
+        "hops": directory.hops,
+        "cast_sha256": directory.digest,
+    }
     show(facts, as_json, init_lines)
 
 
@@ -334,6 +340,7 @@ def status_facts(client: Client) -> dict[str, Any]:
 
 def init_lines(facts: dict[str, Any]) -> None:
     console.print(f"{facts['state']}: a client of {facts['account']}, by {facts['hops']} of {facts['relays']} relays")
+    console.print(f"SHA-256 of cast.json, to compare with others who take part: {facts['cast_sha256']}")
     console.print("nothing was sent; qlog crowd client jobs shows what is asked for")
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+import hashlib
 import ipaddress
 import json
 import ssl
@@ -100,9 +101,13 @@ class Cast(FrozenModel):
 
     @model_validator(mode="after")
     def check_roles(self) -> Self:
-        names = [party.name for party in self.parties]
-        if len(set(names)) < len(names):
-            raise ValueError("two parties have one name")
+        for what, values in (
+            ("name", [party.name for party in self.parties]),
+            ("public key", [party.key for party in self.parties]),
+            ("url", [party.url.lower() for party in self.parties]),
+        ):
+            if len(set(values)) < len(values):  # one server that passes for several would be trusted as several
+                raise ValueError(f"two parties have one {what}")
         for role in ("collector", "randomness"):
             if sum(party.role == role for party in self.parties) != 1:
                 raise ValueError(f"there must be one party of role {role}")
@@ -122,6 +127,11 @@ class Cast(FrozenModel):
 
     def as_json(self) -> str:
         return json.dumps(self.model_dump(mode="json"), indent=1, sort_keys=True) + "\n"
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of the directory's file: what people compare, to know that they have the same one."""
+        return hashlib.sha256(self.as_json().encode()).hexdigest()
 
     def party(self, name: str) -> Party:
         found = next((party for party in self.parties if party.name == name), None)
@@ -163,8 +173,10 @@ class PartySettings(FrozenModel):
     """Whose certificates this server accepts when it asks others. Default: those that the machine trusts."""
     requests_per_second: float = Field(200.0, gt=0)
     """Of one peer, over time; five seconds' worth at once. All clients of a relay behind one address are one peer."""
-    metrics_peers: tuple[str, ...] = ("127.0.0.1", "::1")
-    """Who may read `/metrics`. Not everybody: who sees a count go up as somebody sends something learns who sent."""
+    metrics_peers: tuple[str, ...] = ()
+    """Who may read `/metrics`. Not everybody: who sees a count go up as somebody sends something learns who sent. Not
+    even 127.0.0.1 behind a proxy on the same machine, unless the proxy keeps `/metrics` to itself: everybody comes from
+    there."""
 
     @model_validator(mode="after")
     def check_tls(self) -> Self:
@@ -227,7 +239,7 @@ class PartyFolder(Generic[S]):
         return self.folder / JOBS_FOLDER
 
     def token_seed(self) -> bytes:
-        """What tokens are made and checked with: the randomness server's and the collector's secret."""
+        """What tokens for reports are made and checked with: the randomness server's and the collector's secret."""
         return read_secret(self.folder / TOKEN_SEED_FILE)
 
     def tls_files(self) -> tuple[str, str] | None:
@@ -273,7 +285,15 @@ def open_folder(folder: Path, settings: type[S]) -> PartyFolder[S]:
         told = settings(**found)
     except ParameterError as error:
         raise QlogError(f"{path}: {error}") from None
-    return PartyFolder(folder, told, Cast.read(folder / CAST_FILE), read_secret(folder / PRIVATE_KEY_FILE))
+    home = PartyFolder(folder, told, Cast.read(folder / CAST_FILE), read_secret(folder / PRIVATE_KEY_FILE))
+    listed = {(each.name, each.role): each.key for each in home.cast.parties}
+    # With another key it would take what is sealed for the one that everybody has, answer well, and lose it.
+    if listed.get((told.name, told.role)) != public_key(home.private_key):
+        raise QlogError(
+            f"{folder}: is not the party that {CAST_FILE} lists, by name, role and public key: give everybody the "
+            "directory with its line, or restore its folder"
+        )
+    return home
 
 
 def read_secret(path: Path) -> bytes:
@@ -319,7 +339,8 @@ def make_cast(
         parties = (Party(name=name, role=role, url=urls[name], key=keys[name]) for name, role in names)
         return Cast(hops=hops, parties=tuple(parties))
 
-    listed(dict.fromkeys(urls, bytes(KEY_BYTES)))  # refused before anything is written, if it makes no sense
+    # Refused before anything is written, if it makes no sense.
+    listed({name: hashlib.sha256(name.encode()).digest() for name in urls})
     make_private(directory)
     cast = listed({name: write_party(directory / name, each) for name, each in told.items()})
     share_token_seed(directory / "randomness", directory / "collector")

@@ -20,7 +20,7 @@ from qlog_assets.crowd.envelopes import make_request, read_bytes, read_response,
 from qlog_assets.crowd.jobs import Job, parse_job
 from qlog_assets.crowd.keys import POINT_BYTES
 from qlog_assets.crowd.malformed import MalformedError
-from qlog_assets.crowd.tokens import Purse, Token
+from qlog_assets.crowd.tokens import Purse, Token, tokens_per_account
 from qlog_assets.errors import QlogError
 
 if TYPE_CHECKING:
@@ -79,17 +79,13 @@ class Offers:
 
     def shows(self, job: Job) -> bool:
         """Whether the collector shows this very job, and its keys."""
-        is_shown = any(each.digest == job.digest for each in self.jobs)
-        return is_shown and str(job.epoch) in self.epoch_keys and "report" in self.token_keys.get(job.digest, {})
+        is_shown = any(each.digest == job.digest for each in self.jobs) and str(job.epoch) in self.epoch_keys
+        return is_shown and set(tokens_per_account(job)) <= set(self.token_keys.get(job.digest, {}))
 
     def agrees(self, job: Job, keys: JobKeys) -> bool:
-        """Whether the collector shows the same keys of a job as the randomness server."""
+        """Whether the collector, which shows this job, shows the same keys of it as the randomness server."""
         shown = self.token_keys[job.digest]
-        return (
-            self.epoch_keys[str(job.epoch)] == keys.epoch
-            and shown["report"] == keys.report
-            and shown.get("evaluate", keys.evaluate) == keys.evaluate
-        )
+        return JobKeys(self.epoch_keys[str(job.epoch)], shown["evaluate"], shown["report"]) == keys
 
 
 class Servers:

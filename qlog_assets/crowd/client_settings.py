@@ -11,9 +11,10 @@ trusted_certificates = "servers.pem"   # whose certificates are accepted; defaul
 ```
 
 A pattern is compared with a text as it was written and as it would leave, whatever the case and the Unicode form of
-either. A job that is opted out of sends nothing more, although it was entered before. A new pattern does not stop
-messages that are planned already: they are sealed, and not even the client can look into them. In a job that was
-interrupted earlier, it stops the texts that match; the queries and urls that they come from are not known any more.
+either. A query that led to a matching url stays, wherever it stands in the month, and so does all that it led to. A job
+that is opted out of sends nothing more, although it was entered before. A new pattern does not stop messages that are
+planned already: they are sealed, and not even the client can look into them. In a job that was interrupted earlier, it
+stops the texts that match; the queries and urls that they come from are not known any more.
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import sys
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager, suppress
 from typing import Any
 
@@ -21,12 +21,13 @@ from starlette.responses import JSONResponse, Response
 from qlog_assets.crowd.cast import CollectorSettings, PartyFolder
 from qlog_assets.crowd.envelopes import SEALED_REPORT_BYTES, make_response, read_bytes, read_request, write_bytes
 from qlog_assets.crowd.inbox import ClosedError, FullError, Inbox, Item, digest_of
-from qlog_assets.crowd.issuing import token_keys
-from qlog_assets.crowd.job_list import JobList
-from qlog_assets.crowd.keys import POINT_BYTES
+from qlog_assets.crowd.jobs import Job
+from qlog_assets.crowd.kept_jobs import KeptJobs
+from qlog_assets.crowd.keys import POINT_BYTES, public_key_of
 from qlog_assets.crowd.malformed import MalformedError
 from qlog_assets.crowd.opening import DATABASE, open_collector
 from qlog_assets.crowd.serving import Metrics, Refusal, make_application
+from qlog_assets.crowd.tokens import Purpose, token_evaluator
 
 MOST_REPORTS = 1_000
 LARGEST_QUESTION = 65_536
@@ -40,10 +41,10 @@ class Collector:
     def __init__(self, home: PartyFolder[CollectorSettings], clock: Callable[[], float] = time.time) -> None:
         self._home = home
         self._clock = clock
-        self._jobs = JobList(home.jobs)
         self._seed = home.token_seed()
         self._metrics = Metrics()
         self._database = open_collector(home.folder)
+        self._jobs = KeptJobs(self._database, home.jobs)
         self._more = asyncio.Event()
         self._asked_at = -LEARN_SECONDS
 
@@ -140,41 +141,54 @@ class Collector:
     async def jobs(self) -> dict[str, Any]:
         """The jobs that are not over, and the keys by which clients check what the randomness server tells them."""
         sealed = {epoch for (epoch,) in self._database.execute("SELECT epoch FROM sealed")}
-        jobs = [job for job in self._jobs.by_digest().values() if job.epoch not in sealed]
-        keys = await self._epoch_keys(sorted({job.epoch for job in jobs}))
+        jobs = [job for job in self._jobs.shown() if job.epoch not in sealed]
+        epochs, evaluations = await self._learnt_keys(jobs)
         return {
             "jobs": [job.as_toml() for job in jobs],
             "token_keys": {
-                job.digest.hex(): {name: write_bytes(key) for name, key in token_keys(self._seed, job).items()}
+                job.digest.hex(): {purpose: write_bytes(key) for purpose, key in self._token_keys(job, evaluations)}
                 for job in jobs
             },
-            "epoch_keys": {epoch: write_bytes(key) for epoch, key in keys.items()},
+            "epoch_keys": {epoch: write_bytes(key) for epoch, key in epochs.items()},
         }
 
-    async def _epoch_keys(self, epochs: list[str]) -> dict[str, bytes]:
-        """The epochs' public keys as this server first learnt them: one that changes later splits the clients."""
-        keys = self._known_keys()
-        missing = [epoch for epoch in epochs if epoch not in keys]
+    def _token_keys(self, job: Job, evaluations: dict[bytes, bytes]) -> Iterator[tuple[Purpose, bytes]]:
+        """The public keys of a job's tokens: computed where this server has the seed, otherwise as it learnt them."""
+        yield "report", public_key_of(token_evaluator(self._seed, "report", job))
+        if job.digest in evaluations:
+            yield "evaluate", evaluations[job.digest]
+
+    async def _learnt_keys(self, jobs: Sequence[Job]) -> tuple[dict[str, bytes], dict[bytes, bytes]]:
+        """The public keys of these jobs' epochs and of their tokens for evaluations, as the randomness server first
+        stated them: one that changes later splits the clients."""
+        known_epochs, known_jobs = self._known_keys()
+        missing = {job.epoch for job in jobs if job.epoch not in known_epochs or job.digest not in known_jobs}
         if missing and self._clock() - self._asked_at >= LEARN_SECONDS:
-            for epoch in missing:
-                if (key := await self._learn_key(epoch)) is not None:
-                    self._database.execute("INSERT OR IGNORE INTO epoch_keys VALUES (?, ?)", (epoch, key))
-                else:
-                    self._asked_at = self._clock()
-            keys = self._known_keys()
-        return {epoch: keys[epoch] for epoch in epochs if epoch in keys}
+            for epoch in sorted(missing):
+                await self._learn_keys(epoch)
+            known_epochs, known_jobs = self._known_keys()
+            if not all(job.epoch in known_epochs and job.digest in known_jobs for job in jobs):
+                self._asked_at = self._clock()
+        return (
+            {job.epoch: known_epochs[job.epoch] for job in jobs if job.epoch in known_epochs},
+            {job.digest: known_jobs[job.digest] for job in jobs if job.digest in known_jobs},
+        )
 
-    def _known_keys(self) -> dict[str, bytes]:
-        return dict(self._database.execute("SELECT epoch, public_key FROM epoch_keys").fetchall())
+    def _known_keys(self) -> tuple[dict[str, bytes], dict[bytes, bytes]]:
+        epochs = self._database.execute("SELECT epoch, public_key FROM epoch_keys").fetchall()
+        return dict(epochs), dict(self._database.execute("SELECT job, public_key FROM evaluation_keys").fetchall())
 
-    async def _learn_key(self, epoch: str) -> bytes | None:
+    async def _learn_keys(self, epoch: str) -> None:
         try:
             answer = await self._client.get(f"{self._home.cast.randomness.url}/epochs/{epoch}")
             stated = answer.raise_for_status().json()
-            return read_bytes(stated["public_key"], POINT_BYTES)
-        except (httpx.HTTPError, ValueError, KeyError, TypeError, MalformedError):
+            key = read_bytes(stated["public_key"], POINT_BYTES)
+            tokens = {bytes.fromhex(job): read_bytes(each, POINT_BYTES) for job, each in stated["token_keys"].items()}
+        except (httpx.HTTPError, ValueError, KeyError, TypeError, AttributeError, MalformedError):
             self._metrics.add("keys_not_learnt")
-            return None
+            return
+        self._database.execute("INSERT OR IGNORE INTO epoch_keys VALUES (?, ?)", (epoch, key))
+        self._database.executemany("INSERT OR IGNORE INTO evaluation_keys VALUES (?, ?)", tokens.items())
 
     def gauges(self) -> dict[str, float]:
         accepted = self._database.execute("SELECT coalesce(sum(reports), 0) FROM accepted").fetchone()[0]

@@ -1,6 +1,7 @@
 """The keys of epochs: made when first needed, deleted when the epoch closes, and never made again.
 
-Whoever holds an epoch's key can test guesses of artifacts; so it lies in one file of the randomness server, and the
+Whoever holds an epoch's key can test guesses of artifacts, and so can who makes tokens for evaluations, whose key comes
+from the same secret; so it lies in one file of the randomness server, and the
 file is overwritten and removed before anybody may aggregate. That an epoch's key was deleted is written down before the
 file is touched: whenever the process is killed, the next one finishes the deletion, and a file that is not there is
 never taken for one that is yet to be made. When an epoch closes is written down as its key is made: no job file that
@@ -21,7 +22,9 @@ from typing import TYPE_CHECKING, Literal
 
 from qlog_assets.crowd.inbox import writing
 from qlog_assets.crowd.job_list import JobList
+from qlog_assets.crowd.jobs import Job
 from qlog_assets.crowd.keys import epoch_evaluator, public_key_of
+from qlog_assets.crowd.tokens import token_evaluator
 from qlog_assets.errors import QlogError
 from qlog_assets.months import Month
 from qlog_assets.storage.scratch import sync
@@ -56,6 +59,14 @@ class Statement:
     deleted_at: str | None
 
 
+@dataclass(frozen=True)
+class OpenEpoch:
+    """The secret of an open epoch, in memory."""
+
+    seed: bytes
+    evaluator: Evaluator
+
+
 class Epochs:
     """The epochs of one randomness server."""
 
@@ -70,7 +81,7 @@ class Epochs:
         self._connection = connection
         self._jobs = jobs
         self._clock = clock
-        self._evaluators: dict[str, Evaluator] = {}
+        self._secrets: dict[str, OpenEpoch] = {}
         for epoch in self._in_state("deleting"):  # a process was killed at it
             self._remove(epoch)
 
@@ -78,13 +89,18 @@ class Epochs:
         """What evaluates blinded inputs of an open epoch; the key is made if this is the first time."""
         if self.statement(epoch).state == "deleted":
             raise DeletedEpochError(f"{epoch}: its key was deleted")
-        return self._evaluators[epoch]
+        return self._secrets[epoch].evaluator
+
+    def token_evaluator(self, job: Job) -> Evaluator:
+        """What makes and checks a job's tokens for evaluations, while its epoch is open. No other party has it."""
+        self.evaluator(job.epoch)
+        return token_evaluator(self._secrets[job.epoch].seed, "evaluate", job)
 
     def statement(self, epoch: Month) -> Statement:
         """What is true of an epoch now. One that has closed loses its key here, if nobody saw to it before."""
         state, public_key, deleted_at = self._row(epoch)
         if state == "deleted":
-            self._evaluators.pop(epoch, None)  # another process may have deleted it
+            self._secrets.pop(epoch, None)  # another process may have deleted it
             return Statement("deleted", public_key, deleted_at)
         if state == "deleting" or self._closing(epoch) <= self._clock():
             return self.delete(epoch)
@@ -121,7 +137,7 @@ class Epochs:
         return list(due)
 
     def _open(self, epoch: Month, state: str | None, public_key: bytes | None) -> Statement:
-        if epoch not in self._evaluators or not self._file(epoch).exists():
+        if epoch not in self._secrets or not self._file(epoch).exists():
             seed = find_key(self._file(epoch))
             if seed is None and state == "open":
                 # It is gone, by whomever: another key would give equal artifacts two tags.
@@ -132,16 +148,16 @@ class Epochs:
                 seed = find_key(self._file(epoch))
             if seed is None:
                 raise QlogError(f"{self._file(epoch)}: is no key that its owner alone can read: chmod 600 it")
-            self._evaluators[epoch] = epoch_evaluator(seed, epoch)
+            self._secrets[epoch] = OpenEpoch(seed, epoch_evaluator(seed, epoch))
         if state is None:
-            public_key = public_key_of(self._evaluators[epoch])
+            public_key = public_key_of(self._secrets[epoch].evaluator)
             row = (epoch, self._closing(epoch), public_key)
             with writing(self._connection) as connection:
                 connection.execute("INSERT OR IGNORE INTO epochs VALUES (?, 'open', ?, ?, NULL)", row)
         return Statement("open", public_key, None)
 
     def _remove(self, epoch: str) -> None:
-        self._evaluators.pop(epoch, None)
+        self._secrets.pop(epoch, None)
         path = self._file(epoch)
         if path.exists():
             with path.open("r+b") as stream:

@@ -12,17 +12,21 @@ import hmac
 import re
 import secrets
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from qlog_assets.crowd.epochs import DeletedEpochError
 from qlog_assets.crowd.inbox import empty_log, open_database, writing
 from qlog_assets.crowd.jobs import Job
-from qlog_assets.crowd.keys import evaluate, public_key_of
+from qlog_assets.crowd.keys import evaluate
 from qlog_assets.crowd.malformed import MalformedError
-from qlog_assets.crowd.tokens import Purpose, Token, check, token_evaluator, tokens_per_account
+from qlog_assets.crowd.tokens import Purpose, Token
 from qlog_assets.errors import QlogError
+
+if TYPE_CHECKING:
+    from voprf.ristretto import Evaluator
 
 ACCOUNTS_DATABASE = "accounts.db"
 ACCOUNT_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@-]{0,63}")
@@ -110,9 +114,9 @@ def hash_secret(secret: str) -> bytes:
 # Tokens ---------------------------------------------------------------------------------------------------------------
 
 
-def token_keys(seed: bytes, job: Job) -> dict[Purpose, bytes]:
-    """The public keys by which clients check that their tokens are made as everybody's are."""
-    return {purpose: public_key_of(token_evaluator(seed, purpose, job)) for purpose in tokens_per_account(job)}
+def sign(evaluators: Mapping[Purpose, Evaluator], blinded: Mapping[Purpose, list[bytes]]) -> dict[Purpose, bytes]:
+    """The answer to blinded serials; MalformedError for what is no point of the curve. Stores nothing."""
+    return {purpose: evaluate(evaluators[purpose], serials) for purpose, serials in blinded.items()}
 
 
 def request_digest(parts: Sequence[bytes]) -> bytes:
@@ -128,18 +132,10 @@ def issued_proof(seed: bytes, job: bytes) -> str:
 class Issuer:
     """What was issued and what was spent. The caller commits nothing: each call that returns is durable."""
 
-    def __init__(self, connection: sqlite3.Connection, seed: bytes, answers_per_token: int) -> None:
+    def __init__(self, connection: sqlite3.Connection, answers_per_token: int) -> None:
         self._connection = connection
-        self._seed = seed
         self._answers_per_token = answers_per_token
         self._is_in_log = False
-
-    def sign(self, job: Job, blinded: dict[Purpose, list[bytes]]) -> dict[Purpose, bytes]:
-        """The answer to blinded serials; MalformedError for what is no point of the curve. Stores nothing."""
-        return {
-            purpose: evaluate(token_evaluator(self._seed, purpose, job), serials)
-            for purpose, serials in blinded.items()
-        }
 
     def record(self, account: str, job: Job, blinded: dict[Purpose, list[bytes]]) -> None:
         """Write down that an account has its tokens of a job; refused if it got others before."""
@@ -154,10 +150,6 @@ class Issuer:
             (earlier,) = connection.execute(query, (job.digest, account)).fetchone()
         if earlier != digest:
             raise IssuedBeforeError("the account has its tokens of this job")
-
-    def is_token(self, job: Job, token: Token) -> bool:
-        """Whether a token for one evaluation was issued for this job."""
-        return check(token_evaluator(self._seed, "evaluate", job), token)
 
     def spend(self, job: Job, token: Token, blinded: Sequence[bytes]) -> None:
         """Write down that a token was used for this question; refused if it was used for another, or too often."""

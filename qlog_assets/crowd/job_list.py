@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 
 from qlog_assets.crowd.jobs import Application, Job, read_job, read_jobs
@@ -20,9 +20,13 @@ class JobList:
     A file that is no job is told, counted and left out: a server goes on with the other jobs.
     """
 
-    def __init__(self, folder: Path, tell: Callable[[str], None] = LOG.warning) -> None:
+    def __init__(
+        self, folder: Path, tell: Callable[[str], None] = LOG.warning, earlier: Collection[bytes] = ()
+    ) -> None:
+        """`earlier` are the digests of jobs that were there before this list."""
         self._folder = folder
         self._tell = tell
+        self._earlier = earlier
         self._seen: list[tuple[str, int, int]] | None = None
         self._jobs: dict[bytes, Job] = {}
         self._left_out = 0
@@ -52,7 +56,7 @@ class JobList:
                 self._leave_out(str(error))
         # Of two jobs on the same artifacts the one stays that was there before: clients may have been shown it.
         kept: dict[tuple[Month, Application], Job] = {}
-        for job in sorted(found, key=lambda job: job.digest not in self._jobs):
+        for job in sorted(found, key=lambda job: job.digest not in self._jobs and job.digest not in self._earlier):
             if kept.setdefault((job.epoch, job.application), job) != job:
                 self._leave_out(f"{self._folder}: has two jobs {job.application} of {job.epoch}: keep one of them")
         self._jobs = {job.digest: job for job in kept.values()}

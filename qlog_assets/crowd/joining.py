@@ -1,7 +1,8 @@
 """A cast of parties that are run by different people: each makes a folder of its own, and all put their lines together.
 
-Nobody sees another's private key. The collector and the randomness server share the token seed, which one of them gives
-to the other by a way of their own.
+Nobody sees another's private key. The collector and the randomness server share the seed of the tokens for reports,
+which the latter gives to the former by a way of their own. No file gives anybody but the randomness server the means to
+make tokens for evaluations.
 """
 
 from __future__ import annotations

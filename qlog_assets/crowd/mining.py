@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import datetime
 from typing import Literal, NamedTuple
 
@@ -41,12 +41,15 @@ class Search(NamedTuple):
 def mine(searches: pa.Table, application: Application, is_left_out: IsLeftOut = lambda text: False) -> list[Artifact]:
     """The artifacts in a table of searches (time, query, url or null), the most recent first.
 
-    Without successive duplicates, and without those that no report can hold.
+    Without successive duplicates, without those that no report can hold, and without those that have to do with a text
+    that is left out: as it is written or normalised, or of a query that led to such a url anywhere in the table.
     """
+    rows = _normalised(searches)
+    private = {row.query for row in rows if row.url and any(map(is_left_out, (row.url, row.written_url)))}
     found = [
         artifact
-        for artifact, texts in _sources(searches, application)
-        if not any(map(is_left_out, (*artifact, *texts)))
+        for artifact, texts in _sources(rows, application)
+        if private.isdisjoint((*artifact, *texts)) and not any(map(is_left_out, (*artifact, *texts)))
     ]
     artifacts = [artifact for artifact, _ in itertools.groupby(found) if _can_be_sent(artifact)]
     return artifacts[::-1]
@@ -64,9 +67,8 @@ def host_of(url: str) -> str:
     return found[1].rstrip(".") if found else ""
 
 
-def _sources(searches: pa.Table, application: Application) -> Iterator[tuple[Artifact, tuple[str, ...]]]:
+def _sources(rows: Sequence[Search], application: Application) -> Iterator[tuple[Artifact, tuple[str, ...]]]:
     """Each artifact with further texts of the rows that it comes from, the oldest first."""
-    rows = _normalised(searches)
     if application == "queries":
         for row in rows:
             yield (row.query,), (row.written_query,)

@@ -18,12 +18,12 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from qlog_assets.crowd import inbox
+from qlog_assets.crowd import inbox, kept_jobs
 from qlog_assets.crowd.cast import DAY_SECONDS, CollectorSettings, PartyFolder, open_folder
 from qlog_assets.crowd.envelopes import REPORT, open_sealed
 from qlog_assets.crowd.inbox import open_database, remove_messages, waiting_messages, writing
-from qlog_assets.crowd.job_list import JobList
 from qlog_assets.crowd.jobs import Job
+from qlog_assets.crowd.kept_jobs import KeptJobs
 from qlog_assets.crowd.malformed import MalformedError
 from qlog_assets.crowd.messages import Report
 from qlog_assets.crowd.tokens import check, token_evaluator
@@ -44,6 +44,7 @@ UNKNOWN_EPOCH = ""
 """Of reports that were rejected before it was known what they are about."""
 SCHEMA = f"""
 {inbox.SCHEMA}
+{kept_jobs.SCHEMA}
 CREATE TABLE IF NOT EXISTS reports (
     job BLOB NOT NULL, serial BLOB NOT NULL, tag BLOB NOT NULL, ciphertext BLOB NOT NULL, x BLOB NOT NULL,
     y BLOB NOT NULL, PRIMARY KEY (job, serial)
@@ -54,6 +55,7 @@ CREATE TABLE IF NOT EXISTS rejected (
 ) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS sealed (epoch TEXT PRIMARY KEY, at TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS epoch_keys (epoch TEXT PRIMARY KEY, public_key BLOB NOT NULL) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS evaluation_keys (job BLOB PRIMARY KEY, public_key BLOB NOT NULL) WITHOUT ROWID;
 """
 
 
@@ -83,9 +85,9 @@ class Opener:
     def __init__(self, home: PartyFolder[CollectorSettings], clock: Callable[[], float] = time.time) -> None:
         self._key = home.private_key
         self._seed = home.token_seed()
-        self._jobs = JobList(home.jobs, tell=lambda _: None)  # the collector tells it
         self._evaluators: dict[bytes, Evaluator] = {}
         self._connection = open_collector(home.folder)
+        self._jobs = KeptJobs(self._connection, home.jobs, tell=lambda _: None)  # the collector tells it
         self._clock = clock
 
     def open_waiting(self, batch: int = BATCH) -> int:

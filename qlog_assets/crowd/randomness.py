@@ -13,7 +13,7 @@ import hmac
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from starlette.applications import Starlette
 from starlette.requests import Request
@@ -31,16 +31,27 @@ from qlog_assets.crowd.issuing import (
     Issuer,
     TooOftenError,
     issued_proof,
-    token_keys,
+    sign,
 )
 from qlog_assets.crowd.job_list import JobList
 from qlog_assets.crowd.jobs import Job
-from qlog_assets.crowd.keys import POINT_BYTES, evaluate
+from qlog_assets.crowd.keys import POINT_BYTES, evaluate, public_key_of
 from qlog_assets.crowd.malformed import MalformedError
 from qlog_assets.crowd.serving import Metrics, Refusal, make_application, read_json, repeating
-from qlog_assets.crowd.tokens import OUTPUT_BYTES, SERIAL_BYTES, Purpose, Token, tokens_per_account
+from qlog_assets.crowd.tokens import (
+    OUTPUT_BYTES,
+    SERIAL_BYTES,
+    Purpose,
+    Token,
+    check,
+    token_evaluator,
+    tokens_per_account,
+)
 from qlog_assets.errors import ParameterError, QlogError
 from qlog_assets.months import Month
+
+if TYPE_CHECKING:
+    from voprf.ristretto import Evaluator
 
 DATABASE = "issuer.db"
 SCHEMA = issuing.SCHEMA + epochs.SCHEMA
@@ -70,7 +81,7 @@ class RandomnessServer:
         self._metrics = Metrics()
         self._jobs = JobList(home.jobs)
         self._database = open_database(home.folder / DATABASE, SCHEMA)
-        self._issuer = Issuer(self._database, self._seed, home.settings.answers_per_token)
+        self._issuer = Issuer(self._database, home.settings.answers_per_token)
         self._accounts = Accounts(home.folder)
         self.epochs = Epochs(home.folder, self._database, self._jobs, clock)
 
@@ -108,17 +119,21 @@ class RandomnessServer:
         if not await asyncio.to_thread(self._accounts.is_secret, account, secret):
             raise Refusal(401, "unknown account or wrong secret")
         job = self._find_job(asked.get("job"))
-        with refusing():
-            self.epochs.evaluator(job.epoch)  # tokens of an epoch that closed would be spent on nothing
+        with refusing():  # tokens of an epoch that closed would be spent on nothing
+            evaluators = self._token_evaluators(job)
         wanted = tokens_per_account(job)
         blinded: dict[Purpose, list[bytes]] = {
             purpose: read_points(asked.get(purpose), number) for purpose, number in wanted.items()
         }
-        answer = await asyncio.to_thread(self._issuer.sign, job, blinded)
+        answer = await asyncio.to_thread(sign, evaluators, blinded)
         with refusing():
             self._issuer.record(account, job, blinded)
         self._metrics.add("tokens_issued", sum(wanted.values()))
         return JSONResponse({purpose: write_bytes(tokens) for purpose, tokens in answer.items()})
+
+    def _token_evaluators(self, job: Job) -> dict[Purpose, Evaluator]:
+        """What makes the tokens of each purpose, while the epoch is open."""
+        return {"evaluate": self.epochs.token_evaluator(job), "report": token_evaluator(self._seed, "report", job)}
 
     def _find_job(self, name: object) -> Job:
         jobs = {digest.hex(): job for digest, job in self._jobs.by_digest().items()}
@@ -140,11 +155,14 @@ class RandomnessServer:
 
     async def _tell_keys(self, asked: dict[str, Any]) -> dict[str, Any]:
         epoch = read_epoch(asked.get("epoch"))
-        stated = self.epochs.statement(epoch)
+        public_key = public_key_of(self.epochs.evaluator(epoch))
+        jobs = {job.digest.hex(): self._token_evaluators(job) for job in self._jobs.of_epoch(epoch)}
         return {
-            "state": stated.state,
-            "public_key": stated.public_key,
-            "token_keys": {job.digest.hex(): token_keys(self._seed, job) for job in self._jobs.of_epoch(epoch)},
+            "public_key": public_key,
+            "token_keys": {
+                job: {purpose: public_key_of(each) for purpose, each in evaluators.items()}
+                for job, evaluators in jobs.items()
+            },
         }
 
     async def _evaluate(self, asked: dict[str, Any]) -> dict[str, Any]:
@@ -156,7 +174,7 @@ class RandomnessServer:
             raise MalformedError("job is not of this epoch")
         token = read_token(asked.get("token"))
         blinded = read_points(asked.get("blinded"), job.artifacts_per_user)
-        if not await asyncio.to_thread(self._issuer.is_token, job, token):
+        if not await asyncio.to_thread(check, self.epochs.token_evaluator(job), token):
             raise Refusal(403, "forged token")
         answer = await asyncio.to_thread(evaluate, evaluator, blinded)
         self._issuer.spend(job, token, blinded)
@@ -166,10 +184,21 @@ class RandomnessServer:
     # Statements -------------------------------------------------------------------------------------------------------
 
     async def tell_epoch(self, request: Request) -> Response:
+        """The epoch's state and public key, and while it is open the keys of tokens for evaluations, by job: the
+        collector has no seed to compute them from, and shows them to clients for comparison."""
+        epoch = read_epoch(request.path_params["epoch"])
         with refusing():
-            stated = self.epochs.statement(read_epoch(request.path_params["epoch"]))
-        key = None if stated.public_key is None else write_bytes(stated.public_key)
-        return JSONResponse({"state": stated.state, "public_key": key, "deleted_at": stated.deleted_at})
+            stated = self.epochs.statement(epoch)
+            jobs = self._jobs.of_epoch(epoch) if stated.state == "open" else []
+            tokens = {job.digest.hex(): public_key_of(self.epochs.token_evaluator(job)) for job in jobs}
+        return JSONResponse(
+            {
+                "state": stated.state,
+                "public_key": None if stated.public_key is None else write_bytes(stated.public_key),
+                "token_keys": {job: write_bytes(key) for job, key in tokens.items()},
+                "deleted_at": stated.deleted_at,
+            }
+        )
 
     async def tell_issued(self, request: Request) -> Response:
         """To the collector, once nobody can join any more: before that the number tells who joined just now."""

@@ -112,7 +112,10 @@ def running_cast(
 ) -> Iterator[RunningCast]:
     """A cast of relays, a collector and a randomness server for the time of a block; all are started unless told
     otherwise."""
-    cast = make_cast(directory, relays, hops, ports=free_ports(relays + 2), settings=settings)
+    told: dict[Role, dict[str, Any]] = {
+        role: {"metrics_peers": ["127.0.0.1"], **(settings or {}).get(role, {})} for role in COMMANDS
+    }
+    cast = make_cast(directory, relays, hops, ports=free_ports(relays + 2), settings=told)
     write_jobs(jobs, [directory / name / "jobs" for name in ("collector", "randomness")])
     home.mkdir(parents=True, exist_ok=True)
     running = RunningCast(directory, cast, home)

@@ -26,7 +26,8 @@ import pyarrow.parquet as pq
 from qlog_assets.crowd.cast import CollectorSettings, PartyFolder
 from qlog_assets.crowd.inbox import empty_log, waiting_messages, writing
 from qlog_assets.crowd.issuing import ISSUED_HEADER, Issued, issued_proof
-from qlog_assets.crowd.jobs import Job, parse_job, read_jobs
+from qlog_assets.crowd.jobs import Job, parse_job
+from qlog_assets.crowd.kept_jobs import KeptJobs
 from qlog_assets.errors import QlogError, RefusedError
 from qlog_assets.months import Month
 from qlog_assets.storage.private_files import seal as make_private_tree
@@ -45,6 +46,7 @@ SCHEMA = pa.schema(
 )
 SORTED_BY = ("job", "tag", "x")
 FORMAT = 1
+ELSEWHERE = "seal into another warehouse (QLOG_HOME)"
 ASK_SECONDS = 30.0
 ROWS_AT_ONCE = 50_000
 """As Python's objects a report takes several times the bytes that it has in a table."""
@@ -71,7 +73,7 @@ class SealedEpoch:
             facts = json.loads(path.read_text(encoding="utf-8"))
             if facts["format"] != FORMAT:
                 raise QlogError(f"{path}: is of another version of qlog: use the one that sealed it")
-            return SealedEpoch(
+            sealed = SealedEpoch(
                 Month(facts["month"]),
                 tuple(parse_job(text) for text in facts["jobs"]),
                 int(facts["accepted"]),
@@ -85,6 +87,15 @@ class SealedEpoch:
             raise QlogError(f"{path}: cannot be read ({error.strerror}): {advice}") from None
         except (ValueError, KeyError, TypeError, AttributeError):
             raise QlogError(f"{path}: is no description of a sealed epoch: seal the epoch again") from None
+        refuse_other_number(sealed.reports_path, sealed.accepted, sealed.rows())
+        return sealed
+
+    def rows(self) -> int:
+        """How many reports the file holds."""
+        try:
+            return int(pq.read_metadata(self.reports_path).num_rows)
+        except (OSError, pa.ArrowInvalid) as error:
+            raise QlogError(f"{self.reports_path}: cannot be read ({type(error).__name__})") from None
 
     def reports(self, job: Job) -> pa.Table:
         """The reports of a job, with the columns of SCHEMA."""
@@ -110,6 +121,15 @@ def epoch_directory(home: Path, month: Month) -> Path:
     return home / "crowd" / month
 
 
+def refuse_other_number(where: object, accepted: int, stored: int) -> None:
+    """Raise unless there are as many reports as were accepted: those that are missing may be nowhere else."""
+    if accepted != stored:
+        raise RefusedError(
+            f"{where}: {accepted:,} reports were accepted and {stored:,} are stored: they may be sealed in another "
+            "place: take the sealed epoch from there, or from a backup"
+        )
+
+
 def write_sealed(
     directory: Path,
     month: Month,
@@ -123,6 +143,9 @@ def write_sealed(
     """Write a sealed epoch whole, readable by its owner alone. One that is there is never written over."""
     if directory.exists():
         raise RefusedError(f"{directory}: this epoch is sealed already")
+    refuse_other_number(month, accepted, len(reports))
+    if not set(pc.unique(reports["job"]).to_pylist()) <= {job.digest for job in jobs}:
+        raise RefusedError(f"{month}: some reports are of a job that is not sealed with them")
     table = reports.select(SCHEMA.names).cast(SCHEMA)
     table = table.take(pc.sort_indices(table, [(name, "ascending") for name in SORTED_BY]))
     facts = {
@@ -159,22 +182,27 @@ def seal_epoch(
     """Seal an epoch of a collector, which may be running. Refused while a report may still be on its way.
 
     A seal that was interrupted is finished by the next one: the epoch takes no more reports from the first step on,
-    and the collector forgets its reports only when they are in the sealed files.
+    and the collector forgets its reports only when these very reports are in the sealed files: they are nowhere else.
     """
     from qlog_assets.crowd.opening import open_collector
 
-    jobs = [job for job in read_jobs(home.jobs) if job.epoch == month]
+    with closing(open_collector(home.folder)) as connection:
+        jobs = KeptJobs(connection, home.jobs).of_epoch(month)
     if not jobs:
         raise QlogError(f"{month}: the collector has no job of this epoch: `qlog crowd jobs` makes one")
     check_drained(jobs, home.settings.drain_seconds, clock())
     deleted_at, issued = ask_statements(home, month, jobs)
     with closing(open_collector(home.folder)) as connection:
+        if directory.exists() and not is_closed(connection, month):
+            raise RefusedError(f"{directory}: another collector sealed an epoch there: {ELSEWHERE}")
         close_epoch(connection, month, clock())
-        sealed = SealedEpoch.read(directory) if directory.exists() else None
-        if sealed is None:
-            accepted, rejected = read_counts(connection, month)
+        accepted, rejected = read_counts(connection, month)
+        if directory.exists():
+            sealed = SealedEpoch.read(directory)
+        else:
             reports = read_reports(connection, jobs)
             sealed = write_sealed(directory, month, jobs, reports, accepted, rejected, issued, deleted_at)
+        refuse_other_reports(connection, sealed, jobs, accepted)
         forget_reports(connection, jobs)
     return sealed
 
@@ -223,7 +251,7 @@ def close_epoch(connection: sqlite3.Connection, month: Month, now: float) -> Non
     """From here on, reports of the epoch are refused and counted. Nothing may wait that could be one."""
     with writing(connection):
         waiting = waiting_messages(connection)
-        if connection.execute("SELECT 1 FROM sealed WHERE epoch = ?", (month,)).fetchone():
+        if is_closed(connection, month):
             return
         if waiting:
             raise RefusedError(f"{month}: {waiting:,} reports wait to be opened: run the collector until none does")
@@ -236,6 +264,26 @@ def close_epoch(connection: sqlite3.Connection, month: Month, now: float) -> Non
             (month,),
         )
         connection.execute("DELETE FROM rejected WHERE epoch = ''")
+
+
+def is_closed(connection: sqlite3.Connection, month: Month) -> bool:
+    """Whether this collector began to seal the epoch."""
+    return connection.execute("SELECT 1 FROM sealed WHERE epoch = ?", (month,)).fetchone() is not None
+
+
+def refuse_other_reports(
+    connection: sqlite3.Connection, sealed: SealedEpoch, jobs: Sequence[Job], accepted: int
+) -> None:
+    """Raise unless the sealed files hold what the collector is about to forget, report by report."""
+    where = sealed.reports_path.parent
+    if sealed.month != jobs[0].epoch or {job.digest for job in sealed.jobs} != {job.digest for job in jobs}:
+        raise RefusedError(f"{where}: holds other jobs than this collector's: {ELSEWHERE}")
+    for job in jobs:
+        stored = read_reports(connection, [job]).sort_by("serial")
+        if len(stored) and not stored.equals(sealed.reports(job).sort_by("serial")):
+            raise RefusedError(f"{where}: holds other reports than this collector's: {ELSEWHERE}")
+    if sealed.accepted != accepted:
+        raise RefusedError(f"{where}: holds other reports than this collector accepted: {ELSEWHERE}")
 
 
 def read_counts(connection: sqlite3.Connection, month: Month) -> tuple[int, dict[str, int]]:

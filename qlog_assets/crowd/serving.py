@@ -26,7 +26,7 @@ from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import BaseRoute, Route
 from starlette.types import Receive, Scope, Send
 
-from qlog_assets.crowd.cast import PartyFolder, PartySettings
+from qlog_assets.crowd.cast import PARTY_FILE, PartyFolder, PartySettings, is_this_machine
 from qlog_assets.crowd.malformed import MalformedError
 from qlog_assets.errors import QlogError
 from qlog_assets.processes import on_signals
@@ -307,7 +307,10 @@ def serve(application: Starlette, home: PartyFolder[Any], tell: Callable[[str], 
     settings, tls = home.settings, home.tls_files()
     home.trust()  # told in one line now, and not as the server starts
     with listening(settings.host, settings.port) as listener:
-        port = listener.getsockname()[1]
+        address, port = listener.getsockname()[:2]
+        if tls is None and not is_this_machine(address):
+            reason = "it would serve a network without TLS: name tls_certificate and tls_key"
+            raise QlogError(f'{home.folder / PARTY_FILE}: {reason}, or host = "127.0.0.1" behind a proxy that has them')
         config = uvicorn.Config(
             application,
             access_log=False,

@@ -1,9 +1,17 @@
 """One-time tokens: an account gets so many of them for a job, and nobody can tell which of them are spent where.
 
 A token is a random serial and the value of a verifiable oblivious PRF at it, under a key for each purpose and job. The
-issuer evaluates blinded serials, so it does not know the tokens that it gave out; the collector holds the same seed and
-computes the value again. An issuer that lies can give out too many or none; it cannot mark a token, because the client
-checks each proof against the public key that issuer and collector publish for all.
+issuer, which is the randomness server, evaluates blinded serials, so it does not know the tokens that it gave out. Who
+checks a token computes the value again, with the same seed, and could make such tokens, too. So there are two seeds:
+
+- Tokens for reports are checked by the collector, which shares their seed with the issuer. It could make some: reports
+  of its own, which it could put into its own store as well.
+- Tokens for evaluations are checked by the randomness server and by nobody else: their seed is the epoch's own secret,
+  which never leaves it and is deleted as the epoch closes. The collector cannot make one; it would test guesses with it
+  against the reports that it holds.
+
+An issuer that lies can give out too many or none; it cannot mark a token, because the client checks each proof against
+the public key that issuer and collector publish for all.
 
 Counting what an account was given, and which serials are spent, is the servers' work.
 """

@@ -20,7 +20,7 @@ from qlog_assets.door.preconditions import (
     refuse_superseded,
     refuse_unknown_releases,
 )
-from qlog_assets.door.release_limits import refuse_beyond_limits, refuse_changed_policy
+from qlog_assets.door.release_limits import refuse_beyond_limits, refuse_beyond_promise, refuse_changed_policy
 from qlog_assets.errors import QlogError, RefusedError
 from qlog_assets.ledger import Book, BudgetError, Charge, Ledger
 from qlog_assets.ledger.records import Request
@@ -86,6 +86,7 @@ def ask(
     inputs, certain = asked.inputs(history, book)
     variant = policy.variant(mechanism)
     request, _ = steered_request(warehouse, ledger, policy, mechanism, variant, month, inputs, again)
+    refuse_beyond_promise(warehouse, ledger, mechanism, request, loss, again)
     with offering_choices(ledger, policy, mechanism, month):
         charge = ledger.answer(request, loss.epsilon, loss.delta, loss.rho, again)
     if charge is None or not certain:

@@ -47,7 +47,7 @@ from qlog_assets.door.preconditions import (
 )
 from qlog_assets.door.public_files import move_into_place, point_latest, take_away, write_tombstone
 from qlog_assets.door.publication import Publication, stage
-from qlog_assets.door.release_limits import refuse_beyond_limits, refuse_changed_policy
+from qlog_assets.door.release_limits import refuse_beyond_limits, refuse_beyond_promise, refuse_changed_policy
 from qlog_assets.ledger import Book, Charge, DrawConflictError, Ledger
 from qlog_assets.ledger.records import Request
 from qlog_assets.ledger.rules import withdrawn
@@ -171,6 +171,7 @@ class Door:
             request, steering = steered_request(
                 self.warehouse, self.ledger, self.policy, mechanism, variant, month, digests, again
             )
+            refuse_beyond_promise(self.warehouse, self.ledger, mechanism, request, guarantee.proven, again)
             charge, charged = self._reserve(mechanism, request, guarantee, again)
             on_point("charge_reserved")
             if charge.state == "reserved":

@@ -70,6 +70,15 @@ def refusal(attempt: Callable[[], object]) -> str | None:
 
 
 @dataclass(frozen=True)
+class Promise:
+    """What people were told before they gave what a month's releases are made from: the most that they all cost."""
+
+    epsilon: Fraction | None = None
+    """None: no number was named."""
+    delta: Fraction | None = None
+
+
+@dataclass(frozen=True)
 class Study:
     """How studies draw a variant whose releases are drawn from what no study has, such as people's own reports."""
 
@@ -151,6 +160,9 @@ class Mechanism:
         epsilon=epsilon, delta=delta
     )
     """The policy's section with a release that costs at most this ε and δ, its parts in the same proportion."""
+    promised: Callable[[Warehouse, Month], Promise] = lambda warehouse, month: Promise()
+    """What people were promised of a month, where they were asked for it: the door keeps all draws of the month
+    within it together, whatever the budget allows. Public facts alone."""
     stands_for: frozenset[int] = frozenset()
     """Earlier versions whose releases are served as they are: they promise the same at the same price, and only what
     is done with noisy counts was changed since. A month of any other version is refused, as another request."""

@@ -55,7 +55,7 @@ def find_file(named: str, path: Path) -> Path:
 
 def zone_of(warehouse: Warehouse, real: Path) -> str | None:
     """What part of the warehouse a file is, in words; None if it is no part of it."""
-    for zone in (warehouse.landing, warehouse.private, warehouse.released, warehouse.dagster):
+    for zone in (warehouse.landing, warehouse.private, warehouse.crowd, warehouse.released, warehouse.dagster):
         if is_below(real, zone):
             return f"zone {zone.name}/"
     return "ledger" if any(is_same(real, file) for file in ledger_files(warehouse)) else None

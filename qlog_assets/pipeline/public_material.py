@@ -116,7 +116,7 @@ def load_public_list(
 ) -> PublicList | None:
     """The list itself, from its file or from what was kept of it."""
     refuse_unfit_files(warehouse, lists, (name,))
-    zones = (warehouse.landing, warehouse.private)
+    zones = (warehouse.landing, warehouse.private, warehouse.crowd)
     if name == "pool":
         spec = pool_spec(warehouse, lists.pool, month)
         return load_pool(spec, list_cache(warehouse), private_zones=zones, before=month)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import pty
 import sqlite3
@@ -35,7 +36,8 @@ class Person:
         self.environment = {"QLOG_CROWD_HOME": str(self.state)}
         directory = cast.directory / "cast.json"
         init = ("init", "--cast", directory, "--account", name)
-        assert self.ask(*init, environment={"QLOG_CROWD_SECRET": secret}).success
+        told = self.ask(*init, environment={"QLOG_CROWD_SECRET": secret}).success
+        assert hashlib.sha256(directory.read_bytes()).hexdigest() in told, "what people compare with others"
 
     def ask(self, *words: object, environment: dict[str, str] | None = None) -> Answer:
         return qlog(self.home, "crowd", "client", *words, environment=self.environment | (environment or {}))

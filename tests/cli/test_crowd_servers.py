@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import subprocess
 import sys
@@ -32,6 +33,22 @@ def test_a_cast_is_made_with_one_folder_per_server(home: Path, tmp_path: Path) -
     assert facts["parties"] == {party.name: party.url for party in cast.parties}
     assert [party.url.rpartition(":")[2] for party in cast.parties] == ["9100", "9101", "9102", "9103"]
     assert "is not empty" in made(home, tmp_path / "cast").refusal
+
+
+def test_collector_and_randomness_server_write_their_jobs_each_on_its_own_machine(home: Path, tmp_path: Path) -> None:
+    """What they compare are digests: a job that differs in anything has another one."""
+    made(home, tmp_path / "cast")
+    words = ("crowd", "jobs", "--epoch", "2006-03")
+    assert "--collector" in qlog(home, *words).refusal
+    told = []
+    for role in ("collector", "randomness"):
+        other = ({"collector", "randomness"} - {role}).pop()
+        (tmp_path / "cast" / other).rename(tmp_path / "away")
+        told.append(qlog(home, *words, f"--{role}", tmp_path / "cast" / role).success)
+        (tmp_path / "away").rename(tmp_path / "cast" / other)
+    folders = [tmp_path / "cast" / role / "jobs" for role in ("collector", "randomness")]
+    assert read_jobs(folders[0]) == read_jobs(folders[1]) != ()
+    assert told[0] == told[1] and all(job.digest.hex() in told[0] for job in read_jobs(folders[0]))
 
 
 def test_accounts_are_added_and_their_secrets_told_once(home: Path, tmp_path: Path) -> None:
@@ -148,8 +165,10 @@ def test_a_group_without_a_further_word_tells_the_words_there_are(home: Path, wo
 
 
 def test_parties_of_different_people_make_one_directory_without_showing_a_key(home: Path, tmp_path: Path) -> None:
+    ports = {"relay": 9200, "randomness": 9201, "collector": 9202, "server": 9203}
+
     def party(role: str, *further: object) -> Answer:
-        words = ("--host", "127.0.0.1", "--port", 9200, *further, "--json")
+        words = ("--host", "127.0.0.1", "--port", ports[role], *further, "--json")
         return qlog(home, "crowd", "party", role, tmp_path / role, *words)
 
     lines = [Path(party(role).json["line"]) for role in ("relay", "randomness")]
@@ -159,7 +178,8 @@ def test_parties_of_different_people_make_one_directory_without_showing_a_key(ho
     assert "role: is one of" in party("server").refusal
     outputs = [tmp_path / "one.json", tmp_path / "two.json"]
     for output, joined in zip(outputs, (lines, lines[::-1]), strict=True):
-        assert qlog(home, "crowd", "join", *joined, "--hops", 1, "--output", output).code == 0
+        told = qlog(home, "crowd", "join", *joined, "--hops", 1, "--output", output).success
+        assert hashlib.sha256(output.read_bytes()).hexdigest() in told, "what people compare"
     assert outputs[0].read_bytes() == outputs[1].read_bytes()
     cast = Cast.read(outputs[0])
     assert {each.role for each in cast.parties} == {"relay", "randomness", "collector"}

@@ -177,6 +177,9 @@ def test_one_honest_report_moves_an_outcome_by_at_most_1_whatever_others_send(
     assert {*without, *present} <= {("dog food",)}
     shifted = [max(0, found.get(("dog food",), 0) - (threshold - 1)) for found in (without, present)]
     assert 0 <= shifted[1] - shifted[0] <= 1
+    # What the door looks at before it draws: never a reason to refuse, with or without the report.
+    assert all(threshold <= users for found in (without, present) for users in found.values())
+    assert sum(without.values()) <= len(others) and sum(present.values()) <= len(together)
     if {*kinds} <= {"honest"}:
         assert present.get(("dog food",), 0) == (len(together) if len(together) >= threshold else 0)
 

@@ -38,6 +38,20 @@ def test_every_folder_opens_and_holds_the_private_key_of_its_public_one(folder: 
         assert home.settings.name == name
 
 
+@pytest.mark.parametrize("other", ["key", "name", "role"])
+def test_a_folder_that_is_not_the_party_of_its_line_does_not_open(folder: Path, other: str) -> None:
+    """A server with another key takes messages that it can never open, and answers that all is well."""
+    home = folder / "relay-1"
+    if other == "key":
+        (home / "private.key").write_bytes((folder / "relay-2" / "private.key").read_bytes())
+    elif other == "name":
+        (home / "party.toml").write_text((home / "party.toml").read_text().replace("relay-1", "relay-9"))
+    else:
+        (home / "party.toml").write_text((home / "party.toml").read_text().replace("relay-1", "collector"))
+    with pytest.raises(QlogError, match=r"is not the party that cast\.json lists"):
+        open_folder(home, RelaySettings)
+
+
 def test_collector_and_randomness_server_share_the_token_seed_and_relays_have_none(folder: Path) -> None:
     seeds = [
         open_folder(folder / "collector", CollectorSettings).token_seed(),
@@ -62,6 +76,16 @@ def test_a_route_has_each_relay_at_most_once(folder: Path) -> None:
     routes = [cast.choose_route(Random(seed)) for seed in range(50)]
     assert all(len({party.name for party in route}) == 3 for route in routes)
     assert len({tuple(party.name for party in route) for route in routes}) > 10
+
+
+@pytest.mark.parametrize(("same", "complaint"), [("key", "one public key"), ("url", "one url")])
+def test_one_server_is_not_several_parties(folder: Path, same: str, complaint: str) -> None:
+    """Three hops over one relay would hide nothing from it."""
+    cast = Cast.read(folder / "cast.json")
+    first, second, *others = cast.parties
+    twice = second.model_copy(update={same: getattr(first, same)})
+    with pytest.raises(ParameterError, match=f"two parties have {complaint}"):
+        Cast(hops=cast.hops, parties=(first, twice, *others))
 
 
 @pytest.mark.parametrize(

@@ -223,6 +223,24 @@ def test_keys_that_differ_between_the_servers_are_refused_before_anything_leaves
         assert client.state.progress() == [] and client.standing(JOB) == "open"
 
 
+@pytest.mark.parametrize("purpose", ["evaluate", "report"])
+def test_a_key_of_tokens_that_the_collector_does_not_show_or_shows_otherwise_is_not_taken_on_trust(
+    world: World, purpose: str
+) -> None:
+    with world.client() as client:
+        offers = client.poll()
+        shown = offers.token_keys[JOB.digest]
+        missing = {JOB.digest: {name: key for name, key in shown.items() if name != purpose}}
+        for token_keys, reason in (
+            (missing, "does not show it with its keys"),
+            ({JOB.digest: {**shown, purpose: secrets.token_bytes(32)}}, "different keys"),
+        ):
+            with pytest.raises(QlogError, match=reason):
+                client.take_part(Preview(JOB, ARTIFACTS), replace(offers, token_keys=token_keys))
+        assert client.state.progress() == []
+    assert "/tokens" not in {request.url.path for request in world.servers.requests}
+
+
 def test_a_job_that_the_randomness_server_does_not_know_so_is_not_entered(world: World) -> None:
     """A job made for one person would have keys of its own."""
     special = make_job(artifacts_per_user=5, share_threshold=2)

@@ -5,15 +5,18 @@ from __future__ import annotations
 import dataclasses
 import os
 import secrets
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import httpx
 import pytest
 from support.crowd_cast import (
     QUICK,
+    free_ports,
     made_reports,
     open_job,
     read_metrics,
@@ -22,12 +25,14 @@ from support.crowd_cast import (
     wait_for,
 )
 
-from qlog_assets.crowd.cast import Cast, CollectorSettings, make_cast, open_folder
+from qlog_assets.crowd.cast import Cast, CollectorSettings, RandomnessSettings, make_cast, open_folder
 from qlog_assets.crowd.collector import MOST_REPORTS, Collector
-from qlog_assets.crowd.envelopes import SEALED_REPORT_BYTES, make_request, read_response, seal_report
+from qlog_assets.crowd.envelopes import SEALED_REPORT_BYTES, make_request, read_response, seal_report, write_bytes
 from qlog_assets.crowd.job_list import write_jobs
 from qlog_assets.crowd.jobs import Job
+from qlog_assets.crowd.keys import public_key_of
 from qlog_assets.crowd.opening import Opener
+from qlog_assets.crowd.randomness import RandomnessServer
 from qlog_assets.crowd.tokens import Token
 
 
@@ -139,10 +144,30 @@ def test_a_body_that_does_not_say_how_large_it_is_is_cut_off_too(scene: Scene) -
 def test_the_jobs_are_told_plainly_and_through_an_envelope_with_the_same_keys(scene: Scene) -> None:
     plain = scene.client.get("/jobs").json()
     assert plain["jobs"] == [scene.job.as_toml()]
-    assert set(plain["token_keys"][scene.job.digest.hex()]) == {"evaluate", "report"}
-    assert plain["epoch_keys"] == {}  # no randomness server is up
+    assert set(plain["token_keys"][scene.job.digest.hex()]) == {"report"}
+    assert plain["epoch_keys"] == {}  # no randomness server is up: what it alone knows is not told
     request, key = make_request([], scene.cast.collector, {"op": "jobs"})
     assert read_response(key, scene.client.post("/ask", content=request).content) == plain
+
+
+def test_the_keys_of_tokens_for_evaluations_are_shown_as_the_randomness_server_stated_them(tmp_path: Path) -> None:
+    job, clock = open_job(), time.time()
+    cast = make_cast(tmp_path / "cast", 1, 1, ports=free_ports(3), settings=QUICK)
+    randomness = open_folder(tmp_path / "cast" / "randomness", RandomnessSettings)
+    home = open_folder(tmp_path / "cast" / "collector", CollectorSettings)
+    write_jobs([job], [home.jobs, randomness.jobs])
+    collector = Collector(home, clock=lambda: clock)
+    with serving(collector.application()) as client:
+        assert set(client.get("/jobs").json()["token_keys"][job.digest.hex()]) == {"report"}
+        clock += 60
+        server = RandomnessServer(randomness)
+        with serving(server.application(), urlsplit(cast.randomness.url).port or 0):
+            shown = client.get("/jobs").json()
+            keys = shown["token_keys"][job.digest.hex()]
+            assert keys["evaluate"] == write_bytes(public_key_of(server.epochs.token_evaluator(job)))
+            assert shown["epoch_keys"] == {job.epoch: write_bytes(public_key_of(server.epochs.evaluator(job.epoch)))}
+        clock += 60
+        assert client.get("/jobs").json() == shown, "it keeps what it heard first"
 
 
 def test_a_question_that_is_none_is_refused(scene: Scene) -> None:
@@ -210,7 +235,10 @@ def test_a_broken_job_file_is_counted_and_told_and_reports_of_the_other_jobs_cou
     assert len(told) == 1 and "\n" not in told[0]
 
 
-def test_metrics_are_not_for_everybody(tmp_path: Path) -> None:
-    folder, _ = made_folder(tmp_path, open_job(), metrics_peers=["192.0.2.1"])
+@pytest.mark.parametrize("peers", [[], ["192.0.2.1"]])
+def test_metrics_are_told_to_nobody_who_is_not_named(tmp_path: Path, peers: list[str]) -> None:
+    """Behind a proxy on the same machine everybody comes from there: so nobody is named unless somebody says so."""
+    assert CollectorSettings(name="collector", role="collector", port=1).metrics_peers == ()
+    folder, _ = made_folder(tmp_path, open_job(), metrics_peers=peers)
     with serving(Collector(open_folder(folder, CollectorSettings)).application()) as client:
         assert client.get("/metrics").status_code == 403

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Callable
 from datetime import datetime, timedelta
 
 import pyarrow as pa
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 
 from qlog_assets.crowd.aggregation import NORMALISE
 from qlog_assets.crowd.browser_history import SEARCHES
+from qlog_assets.crowd.client_settings import OptOut
 from qlog_assets.crowd.jobs import ARTIFACT_BYTES, COLUMNS, Application, decode, encode
 from qlog_assets.crowd.mining import choose, host_of, mine
 
@@ -143,10 +145,31 @@ def test_what_is_opted_out_takes_no_place_and_joins_no_neighbours() -> None:
     assert mine(log, "click_hosts", lambda text: text == "tea.example") == [("my name", "me.example")]
 
 
+@pytest.mark.parametrize("shape", [str, str.upper])
+def test_a_query_that_led_to_a_url_which_is_opted_out_of_stays_wherever_it_stands(shape: Callable[[str], str]) -> None:
+    """Whose bank it is, the query that was typed before tells as well as the address."""
+    log = table(
+        (0, "tea", "http://tea.example"),
+        (1, "how to hide debts", None),
+        (2, "how to hide debts", shape("http://mybank.example/login")),
+        (3, "how to hide debts", "http://debts.example"),
+        (4, "pot", None),
+        (5, "How to hide  debts", None),
+    )
+    opted_out = OptOut(patterns=("mybank",)).leaves_out
+    assert mine(log, "queries", opted_out) == [("pot",), ("tea",)]
+    assert mine(log, "reformulations", opted_out) == []
+    assert mine(log, "clicks", opted_out) == [("tea", "http://tea.example")]
+    assert mine(log, "click_hosts", opted_out) == [("tea", "tea.example")]
+    assert mine(log, "urls", opted_out) == [("http://tea.example",)]
+
+
 def test_opt_outs_see_a_text_as_it_was_written_and_as_it_would_leave() -> None:
     log = table((0, "Groß", "HTTP://Tea.example/"), (1, "gross", "http://tea.example"), (2, "pot", None))
     for seen in ("Groß", "gross"):
         assert ("gross", "pot") not in mine(log, "reformulations", seen.__eq__)
     assert mine(log, "queries", "Groß".__eq__) == [("pot",), ("gross",)]
-    assert mine(log, "urls", "HTTP://Tea.example/".__eq__) == [("http://tea.example",)]
+    assert mine(log, "urls", "HTTP://Tea.example/".__eq__) == [], "both come from one query"
+    apart = table((0, "Groß", "HTTP://Tea.example/"), (1, "pot", "http://tea.example"))
+    assert mine(apart, "urls", "HTTP://Tea.example/".__eq__) == [("http://tea.example",)]
     assert mine(log, "urls", "http://tea.example".__eq__) == []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import shutil
@@ -15,15 +16,15 @@ import pytest
 from support.crowd_cast import QUICK, made_tokens, open_job, read_metrics, serving, wait_for
 
 from qlog_assets.crowd import randomness
-from qlog_assets.crowd.cast import Cast, PartyFolder, RandomnessSettings, make_cast, open_folder
+from qlog_assets.crowd.cast import Cast, PartyFolder, RandomnessSettings, make_cast, open_folder, read_secret
 from qlog_assets.crowd.envelopes import make_request, read_bytes, read_response, write_bytes
 from qlog_assets.crowd.epochs import DeletedEpochError, Epochs
 from qlog_assets.crowd.issuing import ISSUED_HEADER, Accounts, Issued, issued_proof
 from qlog_assets.crowd.job_list import write_jobs
 from qlog_assets.crowd.jobs import Job
-from qlog_assets.crowd.keys import ANSWER_BYTES, BlindedBatch
+from qlog_assets.crowd.keys import ANSWER_BYTES, BlindedBatch, public_key_of
 from qlog_assets.crowd.randomness import RandomnessServer, open_epochs
-from qlog_assets.crowd.tokens import Purse, Token, check, token_evaluator
+from qlog_assets.crowd.tokens import Purse, Token, check, token_evaluator, tokens_per_account
 from qlog_assets.errors import QlogError
 from qlog_assets.months import Month
 
@@ -56,7 +57,9 @@ class Scene:
         return self.folder / "epochs" / f"{MONTH}.key"
 
     def token(self) -> Token:
-        return made_tokens(self.home.token_seed(), "evaluate", self.job, 1)[0]
+        """A token for one evaluation, made with the epoch's own secret."""
+        self.server.epochs.statement(MONTH)
+        return made_tokens(read_secret(self.key_file), "evaluate", self.job, 1)[0]
 
     def question(self, token: Token, blinded: list[bytes], /, **changes: Any) -> dict[str, Any]:
         asked = {
@@ -251,6 +254,31 @@ def test_questions_that_do_not_fit_are_refused_and_leave_the_token_unspent(scene
     assert status == 200 and len(read_bytes(answer["answer"])) == 3 * ANSWER_BYTES
 
 
+def test_nothing_that_the_collector_has_makes_a_token_for_an_evaluation(scene: Scene, client: httpx.Client) -> None:
+    """It checks reports' tokens, so it can make them; with tokens for evaluations it could test any number of guesses
+    against the reports that it holds."""
+    _, blinded = BlindedBatch.blind([b"a", b"b", b"c"])
+    collector = scene.folder.parent / "collector"
+    secrets = [read_secret(path) for path in collector.iterdir() if path.suffix in (".key", ".seed")]
+    assert len(secrets) == 2
+    for secret, purpose in itertools.product(secrets, tokens_per_account(scene.job)):
+        (token,) = made_tokens(secret, purpose, scene.job, 1)
+        assert scene.ask(client, scene.question(token, blinded))[0] == 403
+    metrics = read_metrics(client.get("/metrics").text)
+    assert "evaluations_total" not in metrics and metrics['refused_total{reason="forged token"}'] == 4
+
+
+def test_tokens_for_evaluations_are_of_one_epoch_and_their_key_dies_with_it(scene: Scene, client: httpx.Client) -> None:
+    stated = client.get(f"/epochs/{MONTH}").json()["token_keys"]
+    evaluator = token_evaluator(read_secret(scene.key_file), "evaluate", scene.job)
+    assert stated == {scene.job.digest.hex(): write_bytes(public_key_of(evaluator))}
+    _, keys = scene.ask(client, {"op": "keys", "epoch": str(MONTH)})
+    assert keys["token_keys"][scene.job.digest.hex()]["evaluate"] == stated[scene.job.digest.hex()]
+    scene.clock.now = scene.job.closes.timestamp()
+    assert client.get(f"/epochs/{MONTH}").json()["token_keys"] == {}
+    assert scene.ask(client, {"op": "keys", "epoch": str(MONTH)})[0] == 410
+
+
 # Keys -----------------------------------------------------------------------------------------------------------------
 
 
@@ -262,7 +290,7 @@ def test_a_key_is_made_when_it_is_first_needed_and_stays_the_same_over_restarts(
 
 
 def test_when_an_epoch_closes_its_key_is_gone_and_never_made_again(scene: Scene, client: httpx.Client) -> None:
-    token, (_, blinded) = scene.token(), BlindedBatch.blind([b"a", b"b", b"c"])
+    token, unspent, (_, blinded) = scene.token(), scene.token(), BlindedBatch.blind([b"a", b"b", b"c"])
     assert scene.ask(client, scene.question(token, blinded))[0] == 200
     before = client.get(f"/epochs/{MONTH}").json()
     assert before["state"] == "open" and scene.key_file.exists()
@@ -271,7 +299,7 @@ def test_when_an_epoch_closes_its_key_is_gone_and_never_made_again(scene: Scene,
 
     scene.clock.now = scene.job.closes.timestamp()
     assert scene.ask(client, scene.question(token, blinded))[0] == 410
-    assert scene.ask(client, scene.question(scene.token(), blinded))[0] == 410
+    assert scene.ask(client, scene.question(unspent, blinded))[0] == 410
     assert client.post("/tokens", json=scene.request()[1]).status_code == 410
     assert not scene.key_file.exists() and held.read() != seed
     held.close()

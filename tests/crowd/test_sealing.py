@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -9,6 +10,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from support.crowd_cast import QUICK, free_ports, made_reports, open_job, sealed_reports, serving
 
@@ -186,31 +188,117 @@ def test_what_could_not_be_read_is_told_with_the_next_epoch_that_is_sealed(scene
     assert connection.execute("SELECT count(*) FROM rejected WHERE epoch = ''").fetchone() == (0,)
 
 
-def made_table(number: int) -> pa.Table:
+def opened(directory: Path, reports: int) -> Scene:
+    """A collector with reports that were opened, of an epoch that is over."""
+    scene = Scene(directory)
+    scene.store(scene.jobs[0], reports)
+    scene.opener.open_waiting()
+    scene.now = scene.after
+    return scene
+
+
+def test_where_another_collector_sealed_the_epoch_nothing_is_forgotten_and_nothing_closed(tmp_path: Path) -> None:
+    """A trial before, a second collector, a warehouse that was restored: what is sealed there are not these reports."""
+    one, other = opened(tmp_path / "one", 3), opened(tmp_path / "other", 20)
+    with one.randomness_server():
+        one.seal()
+    other.target = one.target
+    with other.randomness_server():
+        with pytest.raises(RefusedError, match="another collector sealed"):
+            other.seal()
+        assert other.rows() == 20
+        other.target = tmp_path / "warehouse" / MONTH
+        assert other.seal().accepted == 20, "it can still be sealed elsewhere"
+
+
+@pytest.mark.parametrize("kept", ["fewer reports", "another report", "another job"])
+def test_reports_are_forgotten_only_if_the_sealed_files_hold_these_very_reports(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kept: str
+) -> None:
+    scene = opened(tmp_path / "cast", 20)
+    with scene.randomness_server():
+        with monkeypatch.context() as patched:
+            patched.setattr(sealing, "forget_reports", lambda *_: None)
+            sealed = scene.seal()
+        table, jobs = sealed.reports(scene.jobs[0]), scene.jobs
+        shutil.rmtree(scene.target)
+        if kept == "fewer reports":
+            table = table.slice(1)
+        elif kept == "another report":
+            table = pa.concat_tables([table.slice(1), made_table(1, scene.jobs[0])])
+        else:
+            jobs = [scene.jobs[0], open_job(application="urls", share_threshold=7)]
+        write_sealed(scene.target, MONTH, jobs, table, len(table), {}, sealed.issued, sealed.key_deleted_at)
+        with pytest.raises(RefusedError, match=r"holds other (reports|jobs)"):
+            scene.seal()
+    assert scene.rows() == 20
+
+
+def test_an_epoch_whose_reports_are_sealed_elsewhere_is_not_sealed_again_without_them(tmp_path: Path) -> None:
+    scene = opened(tmp_path / "cast", 20)
+    with scene.randomness_server():
+        scene.seal()
+        scene.target.rename(tmp_path / "away")
+        with pytest.raises(RefusedError, match="20 reports were accepted and 0 are stored"):
+            scene.seal()
+    assert not scene.target.exists()
+
+
+JOB = open_job()
+
+
+def test_an_epoch_is_sealed_with_the_jobs_that_were_seen_although_a_file_is_gone(tmp_path: Path) -> None:
+    scene = opened(tmp_path / "cast", 20)
+    (scene.collector.jobs / "2006-03-queries.toml").unlink()
+    with scene.randomness_server():
+        sealed = scene.seal()
+    assert (sealed.accepted, len(sealed.reports(scene.jobs[0])), scene.rows()) == (20, 20, 0)
+    assert {job.digest for job in sealed.jobs} == {job.digest for job in scene.jobs}
+
+
+def made_table(number: int, job: Job = JOB) -> pa.Table:
     widths = {field.name: field.type.byte_width for field in SCHEMA}
     rows = {name: [bytes([255 - at]) * width for at in range(number)] for name, width in widths.items()}
-    return pa.table(rows, schema=SCHEMA)
+    return pa.table({**rows, "job": [job.digest] * number}, schema=SCHEMA)
+
+
+def test_another_number_of_reports_than_were_accepted_is_neither_sealed_nor_read(tmp_path: Path) -> None:
+    with pytest.raises(RefusedError, match="160 reports were accepted and 0 are"):
+        write_sealed(tmp_path / "a", MONTH, [JOB], made_table(0), 160, {}, {}, "")
+    assert not (tmp_path / "a").exists()
+    write_sealed(tmp_path / "a", MONTH, [JOB], made_table(3), 3, {}, {}, "")
+    pq.write_table(made_table(2), tmp_path / "a" / "reports.parquet")
+    with pytest.raises(QlogError, match="3 reports were accepted and 2 are"):
+        SealedEpoch.read(tmp_path / "a")
+    (tmp_path / "a" / "reports.parquet").unlink()
+    with pytest.raises(QlogError, match=r"reports\.parquet: cannot be read"):
+        SealedEpoch.read(tmp_path / "a")
+
+
+def test_reports_of_a_job_that_is_not_sealed_with_them_are_not_sealed(tmp_path: Path) -> None:
+    with pytest.raises(RefusedError, match="of a job that is not sealed with them"):
+        write_sealed(tmp_path / "a", MONTH, [JOB], made_table(2, open_job(application="urls")), 2, {}, {}, "")
 
 
 def test_the_digest_follows_both_files(tmp_path: Path) -> None:
-    arguments = (MONTH, [open_job()], made_table(3), 3)
+    arguments = (MONTH, [JOB], made_table(3), 3)
     one = write_sealed(tmp_path / "a", *arguments, {}, {}, "2006-04-08T00:00:00+00:00")
     same = write_sealed(tmp_path / "b", *arguments, {}, {}, "2006-04-08T00:00:00+00:00")
     other = write_sealed(tmp_path / "c", *arguments, {"forged token": 1}, {}, "2006-04-08T00:00:00+00:00")
-    fewer = write_sealed(tmp_path / "d", *arguments[:2], made_table(2), 3, {}, {}, "2006-04-08T00:00:00+00:00")
+    fewer = write_sealed(tmp_path / "d", *arguments[:2], made_table(2), 2, {}, {}, "2006-04-08T00:00:00+00:00")
     assert one.digest() == same.digest()
     assert len({one.digest(), other.digest(), fewer.digest()}) == 3
 
 
 def test_a_sealed_epoch_is_never_written_over(tmp_path: Path) -> None:
-    write_sealed(tmp_path / "a", MONTH, [open_job()], made_table(3), 3, {}, {}, "")
+    write_sealed(tmp_path / "a", MONTH, [JOB], made_table(3), 3, {}, {}, "")
     with pytest.raises(RefusedError, match="sealed already"):
-        write_sealed(tmp_path / "a", MONTH, [open_job()], made_table(2), 2, {}, {}, "")
+        write_sealed(tmp_path / "a", MONTH, [JOB], made_table(2), 2, {}, {}, "")
 
 
 def test_an_epoch_without_reports_can_be_sealed(tmp_path: Path) -> None:
-    sealed = write_sealed(tmp_path / "a", MONTH, [open_job()], made_table(0), 0, {}, {}, "")
-    assert len(sealed.reports(open_job())) == 0
+    sealed = write_sealed(tmp_path / "a", MONTH, [JOB], made_table(0), 0, {}, {}, "")
+    assert len(sealed.reports(JOB)) == 0
 
 
 @pytest.mark.parametrize("text", ["", "{}", "[]", '{"format": 1}', '{"format": 2}'])

@@ -191,6 +191,17 @@ def test_a_connection_that_is_idle_or_asks_again_and_again_is_kept(
     served(tmp_path, use)
 
 
+@pytest.mark.parametrize("host", ["0.0.0.0", "::"])
+def test_nothing_is_served_to_a_network_without_tls(tmp_path: Path, host: str) -> None:
+    """Accounts' secrets would go over the wire as they are, and everybody on the way would see who speaks to whom."""
+    make_cast(tmp_path / "cast", 1, 1, settings={"collector": {"host": host, "port": 0}})
+    home = open_folder(tmp_path / "cast" / "collector", CollectorSettings)
+    said: list[str] = []
+    with pytest.raises(QlogError, match=r"tls_certificate .* host = .127\.0\.0\.1. behind a proxy"):
+        serve(Starlette(), home, said.append)
+    assert said == []
+
+
 def test_a_certificate_comes_with_its_key() -> None:
     with pytest.raises(ParameterError, match="come together"):
         CollectorSettings(name="c", role="collector", port=1, tls_certificate="certificate.pem")

@@ -23,7 +23,7 @@ ROOT = Path(__file__).resolve().parents[2]
 NAMES = [each.name for each in releasable()]
 
 PINS = {
-    "crowd": (1, "a8b1ebc4ae03e796"),
+    "crowd": (1, "b5fde4c861350fda"),
     "safelog": (2, "7bf4ea795235e61b"),
     "sanitized": (1, "881302f8218a5801"),
     "sessions": (1, "9c6a6bcbd7cd2143"),

@@ -18,6 +18,7 @@ from qlog_assets.errors import QlogError
 from qlog_assets.pipeline.named_files import refuse_unfit_file
 from qlog_assets.pipeline.public_material import build_public_list
 from qlog_assets.policy import Policy
+from qlog_assets.storage.private_files import write_private
 
 MARCH = MONTHS[0]
 TRICKS = 300
@@ -193,6 +194,10 @@ def test_whatever_the_way_a_file_is_taken_exactly_if_it_really_lies_where_it_may
             {"pool": 'path = "landing/aol/small.txt"'},
             "pool.path: {home}/landing/aol/small.txt: lies in the warehouse's zone",
         ),
+        (
+            {"pool": 'path = "crowd/2006-03/small.txt"'},
+            "pool.path: {home}/crowd/2006-03/small.txt: lies in the warehouse's zone",
+        ),
         ({"top": 'url_list = "no-urls.txt"'}, "url_list: {home}/no-urls.txt: no such file"),
         ({"pool": 'path = "/etc/passwd"'}, "pool.path: /etc/passwd: lies neither beside the policy file"),
         ({"top": 'url_list = "../urls.txt"'}, "url_list: {home}/../urls.txt: lies neither beside the policy file"),
@@ -201,7 +206,8 @@ def test_whatever_the_way_a_file_is_taken_exactly_if_it_really_lies_where_it_may
 def test_a_release_with_an_unfit_file_is_refused_before_anything_runs(
     ingested: Path, lines: dict[str, str], said: str
 ) -> None:
-    (ingested / "landing" / "aol" / "small.txt").write_text("a line\n", encoding="utf-8")
+    for place in ("landing/aol", f"crowd/{MARCH}"):
+        write_private(ingested / place / "small.txt", "a line\n")
     (ingested.parent / "urls.txt").write_text("http://www.weather.example\n", encoding="utf-8")
     edit_policy(ingested, **lines)
     before = sorted((ingested / "private").rglob("*"))

@@ -36,10 +36,11 @@ __all__ = [
     "serving",
     "wait_for",
 ]
+OPEN: Mapping[str, Any] = {"requests_per_second": 1e5, "metrics_peers": ["127.0.0.1"]}
 QUICK: Mapping[Role, Mapping[str, Any]] = {
-    "relay": {"batch": 1, "delay_seconds": 0.0, "longest_delay_seconds": 0.0, "requests_per_second": 1e5},
-    "collector": {"drain_seconds": 0.0, "requests_per_second": 1e5},
-    "randomness": {"requests_per_second": 1e5},
+    "relay": {"batch": 1, "delay_seconds": 0.0, "longest_delay_seconds": 0.0, **OPEN},
+    "collector": {"drain_seconds": 0.0, **OPEN},
+    "randomness": OPEN,
 }
 """Settings under which nothing waits: no mixing, no limit that a test would meet by its speed."""
 

@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import httpx
 
@@ -29,7 +29,10 @@ from qlog_assets.crowd.envelopes import (
 from qlog_assets.crowd.jobs import Job
 from qlog_assets.crowd.keys import epoch_evaluator, evaluate, public_key_of
 from qlog_assets.crowd.messages import Report
-from qlog_assets.crowd.tokens import Token, check, token_evaluator
+from qlog_assets.crowd.tokens import Purpose, Token, check, token_evaluator, tokens_per_account
+
+if TYPE_CHECKING:
+    from voprf.ristretto import Evaluator
 
 ACCOUNT, SECRET = "ann", "a secret that nobody guesses"
 
@@ -97,7 +100,7 @@ class ServersDouble:
         token = Token(*(read_bytes(each) for each in body["token"]))
         blinded = [read_bytes(each) for each in body["blinded"]]
         assert len(blinded) == job.artifacts_per_user
-        if not check(token_evaluator(self.seed, "evaluate", job), token):
+        if not check(self._evaluator("evaluate", job), token):
             return 403
         self.evaluated[token.serial] = self.evaluated.get(token.serial, 0) + 1
         return {"answer": evaluate(epoch_evaluator(self.epoch_seed, job.epoch), blinded)}
@@ -113,11 +116,15 @@ class ServersDouble:
     def _token_keys(self, jobs: Sequence[Job]) -> dict[str, dict[str, str]]:
         return {
             job.digest.hex(): {
-                purpose: write_bytes(public_key_of(token_evaluator(self.seed, purpose, job)))
-                for purpose in ("evaluate", "report")
+                purpose: write_bytes(public_key_of(self._evaluator(purpose, job)))
+                for purpose in tokens_per_account(job)
             }
             for job in jobs
         }
+
+    def _evaluator(self, purpose: Purpose, job: Job) -> Evaluator:
+        """Of tokens: those for evaluations are under the epoch's secret, which the collector has not."""
+        return token_evaluator(self.epoch_seed if purpose == "evaluate" else self.seed, purpose, job)
 
     def _epoch_key(self, seed: bytes) -> str:
         return write_bytes(public_key_of(epoch_evaluator(seed, self.jobs[0].epoch)))
@@ -131,17 +138,15 @@ class ServersDouble:
             return httpx.Response(200, json=answer) if before == body else httpx.Response(409)
         assert (len(body["evaluate"]), len(body["report"])) == (1, job.artifacts_per_user)
         answer = {
-            purpose: write_bytes(
-                evaluate(token_evaluator(self.seed, purpose, job), [read_bytes(each) for each in body[purpose]])
-            )
-            for purpose in ("evaluate", "report")
+            purpose: write_bytes(evaluate(self._evaluator(purpose, job), [read_bytes(each) for each in body[purpose]]))
+            for purpose in tokens_per_account(job)
         }
         self.issued[body["job"]] = (body, answer)
         return httpx.Response(200, json=answer)
 
     def _collect(self, report: Report) -> None:
         job = next(each for each in self.jobs if each.digest == report.job)
-        assert check(token_evaluator(self.seed, "report", job), report.token)
+        assert check(self._evaluator("report", job), report.token)
         self.reports.append(report)
 
     def _job(self, digest: str) -> Job:

@@ -18,7 +18,9 @@ TRUST = (
     "The server of random numbers issued the tokens and helped to make the tags, without seeing whose or of what. "
     "Together with the collector it could, until it deleted the month's key, have tested guesses: whether a text was "
     "sent, and how often, however few sent it; and with all relays of a route, too, by whom. The reports were opened "
-    "after the key was deleted. A collector that had accounts could test as many guesses as these may send reports.",
+    "after the key was deleted. The collector alone could test none, because it could not make the tokens that answers "
+    "cost; had it accounts of its own, or accounts that the server of random numbers invented for it, it could test as "
+    "many guesses as these may send reports.",
     "A person's guarantee takes that person's own programs to follow the protocol, and nobody else's. Wrong reports "
     "were set against right ones, and texts of which too little was left were dropped. Somebody with many accounts can "
     "raise or lower the count of a text, but readers of this release learn no more of another person than the "

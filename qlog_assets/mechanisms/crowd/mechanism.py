@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from fractions import Fraction
 from functools import partial
 
 from qlog_assets.attacks.case import Case
@@ -12,10 +13,12 @@ from qlog_assets.mechanisms.crowd.central_log import READS, draw_from_log, draw_
 from qlog_assets.mechanisms.crowd.draw import draw
 from qlog_assets.mechanisms.crowd.expectations import expects
 from qlog_assets.mechanisms.crowd.parameters import LN_10, PAPER_DELTA, PAPER_VARIANTS, CrowdParameters, CrowdPolicy
-from qlog_assets.mechanisms.crowd.stages import STAGES
+from qlog_assets.mechanisms.crowd.stages import STAGES, read_sealed
 from qlog_assets.mechanisms.crowd.tables import TABLES
-from qlog_assets.mechanisms.mechanism import Mechanism, Study, Variant, refusal
+from qlog_assets.mechanisms.mechanism import Mechanism, Promise, Study, Variant, refusal
+from qlog_assets.months import Month
 from qlog_assets.privacy.guarantee import Guarantee
+from qlog_assets.storage.warehouse import Warehouse
 
 
 def as_variant(section: CrowdPolicy, variant: str) -> CrowdPolicy:
@@ -38,6 +41,15 @@ def released(name: str, promise: Callable[[CrowdParameters], Guarantee]) -> Vari
         refuses=partial(refuses, name),
         expects=partial(expects, name),
     )
+
+
+def promised(warehouse: Warehouse, month: Month) -> Promise:
+    """The ε and δ that people read in the jobs before they sent: of several jobs the least, because each names that of
+    the whole release. Refused where the sealed epoch is gone: nobody knows then what they were promised."""
+    jobs = read_sealed(warehouse, month).jobs
+    epsilons = [Fraction(job.epsilon) for job in jobs if job.epsilon is not None]
+    deltas = [Fraction(job.delta) for job in jobs if job.delta is not None]
+    return Promise(min(epsilons, default=None), min(deltas, default=None))
 
 
 def attacks() -> Sequence[Case]:
@@ -74,4 +86,5 @@ MECHANISM = Mechanism(
     as_variant=as_variant,
     attacks=attacks,
     examples=examples,
+    promised=promised,
 )

@@ -4,24 +4,33 @@ from __future__ import annotations
 
 import itertools
 import json
+import secrets
 from datetime import datetime
+from fractions import Fraction
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from support.cli import qlog
-from support.crowd_epochs import job_of, seal
+from support.crowd_epochs import job_of, reports_of, seal, table_of
 from support.door import MARCH, door_at, warehouse_at
 from support.instances import copy_warehouse, edit_policy, make_home
 from support.tampering import vouch_for
 
-from qlog_assets.crowd.jobs import Job
+from qlog_assets.crowd.jobs import Job, default_window, encode
+from qlog_assets.crowd.keys import derive, hashed, random_place
+from qlog_assets.crowd.messages import make_report
+from qlog_assets.crowd.sealing import Issued, epoch_directory, write_sealed
+from qlog_assets.crowd.tokens import Token
+from qlog_assets.door.asking import ask
 from qlog_assets.door.door import Receipt
 from qlog_assets.door.due import find_due_month
 from qlog_assets.door.inputs import DoorError
-from qlog_assets.errors import QlogError
-from qlog_assets.ledger import Book, Ledger
+from qlog_assets.errors import QlogError, RefusedError
+from qlog_assets.ledger import Book, Charge, Ledger
+from qlog_assets.mechanisms.crowd.asked_jobs import ask_jobs
+from qlog_assets.mechanisms.crowd.parameters import CrowdPolicy
 from qlog_assets.mechanisms.crowd.stages import CROWD_ARTIFACTS
 from qlog_assets.mechanisms.register import mechanism
 from qlog_assets.months import Month
@@ -181,10 +190,95 @@ def test_a_release_that_promises_more_than_people_were_shown_is_made(tmp_path: P
     assert release(home).charge.state == "published"
 
 
+def sealed_home(home: Path, **shown: str) -> Path:
+    """A warehouse with a sealed March whose jobs showed people this ε and δ, and the stage made of it."""
+    crowd_home(home)
+    seal(home, MARCH, {job: sent_by_all(job) for job in jobs(**shown)})
+    make_artifacts(home)
+    return home
+
+
+def asked(home: Path, again: str | None = None) -> None:
+    """What every request is asked before any work is done for it."""
+    door = door_at(home)
+    ask(door.warehouse, door.policy, door.ledger, mechanism("crowd"), MARCH, again)
+
+
+def drawn(home: Path, again: str | None = None) -> Charge:
+    return door_at(home).draw("crowd", MARCH, again=again).charge
+
+
+def draw(home: Path, again: str | None = None) -> Charge:
+    asked(home, again)
+    return drawn(home, again)
+
+
+PROMISED = r"2006-03 were promised ε = 40 and δ = 0.001 .* ε = 40 and δ = 0.001 are spent"
+
+
+def test_all_draws_of_a_month_together_stay_within_what_people_were_promised(tmp_path: Path) -> None:
+    home = sealed_home(tmp_path / "home", epsilon="40", delta="0.001")
+    first = draw(home)
+    for asking in (asked, drawn):
+        with pytest.raises(RefusedError, match=PROMISED) as refusal:
+            asking(home, "another look")
+        assert "\n" not in str(refusal.value)
+    door_at(home).publish("crowd", MARCH)
+    assert draw(home).release_id == first.release_id, "what was drawn is served"
+    door_at(home).withdraw(first.release_id, "by mistake")
+    with pytest.raises(RefusedError, match=PROMISED):  # what was seen cannot be unseen
+        draw(home, again="without the mistake")
+    assert len(door_at(home).ledger.charges()) == 1
+
+
+def test_a_promise_that_holds_two_draws_allows_a_second_and_no_third(tmp_path: Path) -> None:
+    home = sealed_home(tmp_path / "home", epsilon="80", delta="0.0025")
+    draw(home)
+    second = draw(home, again="another look")
+    assert draw(home, again="another look").release_id == second.release_id
+    with pytest.raises(RefusedError, match=r"promised ε = 80 and δ = 0\.0025"):
+        draw(home, again="a third look")
+    assert len(door_at(home).ledger.charges()) == 2
+
+
+def test_a_draw_is_refused_where_nobody_knows_any_more_what_people_were_promised(released: Path) -> None:
+    first, *_ = door_at(released).ledger.charges()
+    (released / "crowd" / MARCH).rename(released / "elsewhere")
+    with pytest.raises(QlogError, match="no reports of 2006-03 were sealed"):
+        drawn(released, again="another look")
+    assert drawn(released).release_id == first.release_id, "what was drawn is served"
+
+
+def test_where_people_were_promised_no_number_the_budget_alone_decides(tmp_path: Path) -> None:
+    home = sealed_home(tmp_path / "home")
+    draw(home)
+    assert draw(home, again="another look").state == "drawn"
+
+
+@pytest.mark.parametrize("variant", ["gaussian", "sound"])
+@pytest.mark.parametrize(("epsilon", "delta"), [("2", "1e-6"), ("0.7", "3e-7")])
+def test_a_release_costs_no_more_than_the_jobs_of_its_policy_promise(variant: str, epsilon: str, delta: str) -> None:
+    """Otherwise the first draw of a month would break the promise."""
+    section = CrowdPolicy(variant=variant, epsilon=epsilon, delta=delta, jobs="queries,clicks,urls")
+    shown = ask_jobs(section, MARCH, *default_window(MARCH))
+    cost = mechanism("crowd").guarantee(variant, mechanism("crowd").plain_parameters(section)).proven
+    assert cost is not None
+    assert all(cost.epsilon <= Fraction(job.epsilon or 0) and cost.delta <= Fraction(job.delta or 0) for job in shown)
+
+
 def test_an_epoch_that_nobody_took_part_in_is_released_empty(tmp_path: Path) -> None:
     home = crowd_home(tmp_path / "home")
     seal(home, MARCH, {job: {} for job in jobs()})
     assert release(home).rows == {"queries": 0, "reformulations": 0}
+
+
+@pytest.mark.parametrize("people", [0, 1])
+def test_a_job_that_nobody_took_part_in_is_released_empty_beside_one_with_reports(tmp_path: Path, people: int) -> None:
+    """Whether there is a release must not tell whether one person took part in a job."""
+    home, (queries, pairs) = crowd_home(tmp_path / "home"), jobs()
+    some = {f"account {number}": [("weather", "news")] for number in range(people)}
+    seal(home, MARCH, {queries: sent_by_all(queries), pairs: some})
+    assert release(home).charge.state == "published"
 
 
 def changed_table(home: Path, table: str, rows: pa.Table) -> None:
@@ -219,14 +313,36 @@ def test_the_door_refuses_more_reports_than_tokens_were_issued(released: Path) -
     assert "reports_beyond_tokens" in refused_limit(released)
 
 
-@pytest.mark.parametrize(
-    ("users", "broken"), [(ACCOUNTS + 1, "users_beyond_accounts"), (4, "least_users"), (200, "users_beyond_reports")]
-)
-def test_the_door_refuses_counts_that_no_accounts_could_have_made(released: Path, users: int, broken: str) -> None:
+@pytest.mark.parametrize(("users", "broken"), [(4, "least_users"), (200, "users_beyond_reports")])
+def test_the_door_refuses_counts_that_no_reports_could_have_made(released: Path, users: int, broken: str) -> None:
     rows = rows_of(released, "queries").to_pylist()
     rows[0]["users"] = users
     changed_table(released, "queries", pa.Table.from_pylist(rows))
     assert broken in refused_limit(released)
+
+
+@pytest.mark.parametrize("honest", [30, 29])
+def test_accounts_that_spend_all_tokens_on_one_text_stop_no_release_whoever_else_takes_part(
+    tmp_path: Path, honest: int
+) -> None:
+    """Ten accounts have one text counted forty times. With thirty others there are forty accounts, with one fewer there
+    are not: a refusal that looked at that would tell of the one."""
+    home, (queries, reformulations) = crowd_home(tmp_path / "home"), jobs()
+    reports = reports_of(queries, {f"honest {number}": [("weather",)] for number in range(honest)})
+    spam = encode(("spam",))
+    material = derive(hashed(queries, spam), queries, spam)
+    reports += [
+        make_report(queries, spam, material, random_place(), Token(secrets.token_bytes(32), bytes(64)))
+        for _ in range(10 * queries.artifacts_per_user)
+    ]
+    issued = {job.digest.hex(): Issued(honest + 10, job.artifacts_per_user) for job in (queries, reformulations)}
+    target, table = epoch_directory(home, MARCH), table_of(reports)
+    write_sealed(target, MARCH, (queries, reformulations), table, len(table), {}, issued, "2006-04-08T00:00:00Z")
+    assert release(home).charge.state == "published"
+    assert {row["query"]: row["users"] for row in rows_of(home, "queries").to_pylist()} == {
+        "spam": 40,
+        "weather": honest,
+    }
 
 
 def test_an_issuer_that_gave_out_more_tokens_than_the_limit_is_refused(tmp_path: Path) -> None:
