@@ -13,6 +13,12 @@ from qlog_assets.mechanisms.mechanism import Mechanism, Variant
 READS = ("cleaned_log",)
 
 
+TRUST = (
+    "Whoever runs it holds the whole log, and every reader must be trusted too: not to have made accounts, not to know "
+    "what others typed, and not to guess."
+)
+
+
 def attacks() -> Sequence[Case]:
     from qlog_assets.mechanisms.baselines.attacks import CASES
 
@@ -30,5 +36,6 @@ MECHANISM = Mechanism(
         "frequency": Variant(guarantee.by_frequency, draw, READS),
         "secret_sharing": Variant(guarantee.by_secret_sharing, draw, READS),
     },
+    trust=TRUST,
     attacks=attacks,
 )

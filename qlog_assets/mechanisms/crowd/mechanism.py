@@ -17,6 +17,11 @@ from qlog_assets.mechanisms.crowd.tables import TABLES
 from qlog_assets.mechanisms.mechanism import Mechanism, Study, Variant, refusal
 from qlog_assets.privacy.guarantee import Guarantee
 
+TRUST = (
+    "Nobody holds the log. Trust your own program; one relay of your route to keep to its task; and the server of "
+    "random numbers to delete its key and not to help the collector, which sees true counts of what enough people sent."
+)
+
 
 def as_variant(section: CrowdPolicy, variant: str) -> CrowdPolicy:
     """The section for a study of a variant: those of the paper have the paper's ε and δ unless somebody sets them."""
@@ -69,6 +74,7 @@ MECHANISM = Mechanism(
     },
     stages=STAGES,
     tables=TABLES,
+    trust=TRUST,
     account=account,
     section=CrowdPolicy,
     as_variant=as_variant,

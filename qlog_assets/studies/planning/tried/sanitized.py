@@ -25,6 +25,11 @@ def settings(section: Parameters, epsilon: Fraction, delta: Fraction, pool: int)
             yield {"method": method, "pairs_per_user": per_user, "epsilon": epsilon, "delta": delta}
 
 
+def compared(users: int) -> Settings:
+    """As many made-up users as there are: counts then stand beside those of the others."""
+    return {"synthetic_users": users}
+
+
 def trial(people: Population, variant: str, chosen: SanitizedParameters, seed: int, pool: Pool) -> Outcomes:
     """The log that is made up from the pairs costs nothing."""
     users, items = chosen_items(people, "clicks", chosen.pairs_per_user, seed)
