@@ -20,6 +20,7 @@ DEVELOPMENT = (
     "hatchling",
     "hypothesis",
     "import-linter",
+    "ir-measures",
     "mypy",
     "playwright",
     "pytest",
