@@ -19,6 +19,8 @@ from qlog_assets.storage.engine import Engine
 from qlog_assets.storage.partition import Partition
 
 QUERY, URL, NEXT, SEQUENCE, MADE_UP_USER = "query", "url", "next_query", "queries", "user"
+HISTORY, WHOLE_SESSION = "history", "session"
+"""Everything that a user typed, in no order; and the queries of a whole session in order, without its parts beside."""
 COUNTS = ("users", "printed", "events", "count")
 """What a column of counts may be called; the first of these that a table has."""
 
@@ -40,15 +42,22 @@ class SearchLog:
         """What a release holds, whatever its tables are called.
 
         Words alone, urls alone and hosts say nothing of a query and a page; they are left out. Of sequences the pairs
-        count as steps: every longer one has its pairs beside it. Of a log of made-up users each row counts as often as
-        it says. A query that is only in clicks or steps has the largest count that it has there: at least so many.
+        count as steps: every longer one has its pairs beside it. A whole session has not, so its neighbours are steps;
+        a history has none. Of a log of made-up users each row counts as often as it says. A query that is only in
+        clicks or steps has the largest count that it has there: at least so many.
         """
         found: dict[str, list[pa.Table]] = {"queries": [], "clicks": [], "transitions": []}
         for table in tables.values():
             columns = set(table.column_names)
             if SEQUENCE in columns:
                 found["transitions"].append(_steps(table))
-                found["queries"].append(_queries_of_sequences(table))
+                found["queries"].append(_queries_of_lists(table, SEQUENCE, "max"))
+            elif WHOLE_SESSION in columns:
+                found["transitions"].append(_neighbours(table))
+                found["queries"].append(_queries_of_lists(table, WHOLE_SESSION, "max"))
+            elif HISTORY in columns:
+                # A user has one history: the users of several add up.
+                found["queries"].append(_queries_of_lists(table, HISTORY, "sum"))
             elif {QUERY, URL} <= columns:
                 if MADE_UP_USER in columns:
                     found["queries"].append(_made_up_queries(table))
@@ -125,11 +134,21 @@ def _steps(table: pa.Table) -> pa.Table:
     return _counted(steps.filter(pc.not_equal(before, after)), [QUERY, NEXT])
 
 
-def _queries_of_sequences(table: pa.Table) -> pa.Table:
-    """Every query of a sequence, with the largest count of a sequence that holds it."""
-    rows = pc.list_parent_indices(table[SEQUENCE])
-    named = pa.table({QUERY: pc.list_flatten(table[SEQUENCE]), "users": table[count_column(table)].take(rows)})
-    return _grouped(_renamed(named, [QUERY], "users"), [QUERY], "max")
+def _neighbours(table: pa.Table) -> pa.Table:
+    """The steps within whole sessions, with the largest count of a session that holds them: users may be in several."""
+    rows, texts = pc.list_parent_indices(table[WHOLE_SESSION]), pc.list_flatten(table[WHOLE_SESSION])
+    before = max(len(texts) - 1, 0)
+    counts = table[count_column(table)].take(rows)
+    steps = pa.table({QUERY: texts[:before], NEXT: texts[1:], "users": counts[:before]})
+    steps = steps.filter(pc.and_(pc.equal(rows[:before], rows[1:]), pc.not_equal(steps[QUERY], steps[NEXT])))
+    return _grouped(_renamed(steps, [QUERY, NEXT], "users"), [QUERY, NEXT], "max")
+
+
+def _queries_of_lists(table: pa.Table, column: str, by: str) -> pa.Table:
+    """Every query of lists, with the largest count of a list that holds it, or with all of their counts."""
+    rows = pc.list_parent_indices(table[column])
+    named = pa.table({QUERY: pc.list_flatten(table[column]), "users": table[count_column(table)].take(rows)})
+    return _grouped(_renamed(named, [QUERY], "users"), [QUERY], by)
 
 
 def _made_up_queries(table: pa.Table) -> pa.Table:

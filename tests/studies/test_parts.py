@@ -111,6 +111,18 @@ def test_sequences_are_steps_and_made_up_users_are_counted() -> None:
     assert rows(made_up.clicks) == {("a", "u"): 5, ("a", "v"): 1}
 
 
+def test_whole_sessions_have_their_neighbours_as_steps_and_histories_have_none() -> None:
+    sessions = SearchLog.of_tables(
+        {"sessions": table(session=[["a", "b", "c"], ["b", "c", "b"], ["c"]], printed=[8, 5, 3])}
+    )
+    assert rows(sessions.transitions) == {("a", "b"): 8, ("b", "c"): 8, ("c", "b"): 5}
+    assert rows(sessions.queries) == {("a",): 8, ("b",): 8, ("c",): 8}
+    histories = SearchLog.of_tables({"histories": table(history=[["a", "b"], ["b"]], printed=[8, 5])})
+    assert rows(histories.queries) == {("a",): 8, ("b",): 13}
+    nothing = pa.table({"session": pa.array([], pa.list_(pa.string())), "printed": pa.array([], pa.int64())})
+    assert SearchLog.of_tables({"sessions": nothing}).transitions.num_rows == histories.transitions.num_rows == 0
+
+
 def test_a_log_without_anything_has_three_empty_tables() -> None:
     log = SearchLog.of_tables({})
     assert [each.num_rows for each in (log.queries, log.clicks, log.transitions)] == [0, 0, 0]

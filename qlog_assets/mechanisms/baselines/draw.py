@@ -1,4 +1,4 @@
-"""What the k-anonymity baselines print of a month's queries: exact counts, for studies alone."""
+"""What the k-anonymity baselines print of a month: exact counts, for studies alone."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from qlog_assets.mechanisms.baselines.parameters import BaselineParameters
 from qlog_assets.mechanisms.mechanism import Drawn, DrawnTable
 from qlog_assets.pipeline.cleaned_log import view_cleaned
 from qlog_assets.pipeline.stage import Inputs
+from qlog_assets.privacy.limits import SESSION_GAP_MINUTES
 from qlog_assets.privacy.randomness import RandomSource
 from qlog_assets.storage.engine import Engine
 
@@ -22,3 +23,31 @@ def draw(engine: Engine, inputs: Inputs, variant: str, chosen: BaselineParameter
     return Drawn(
         {"queries": DrawnTable(pa.table({"query": texts.take(pa.array(printed.indices)), "printed": printed.counts}))}
     )
+
+
+def draw_histories(
+    engine: Engine, inputs: Inputs, variant: str, chosen: BaselineParameters, source: RandomSource
+) -> Drawn:
+    """The whole histories that k users share. No noise is drawn."""
+    view_cleaned(engine, inputs["cleaned_log"])
+    return Drawn({"histories": DrawnTable(print_histories(engine, chosen.k))})
+
+
+def draw_sessions(
+    engine: Engine, inputs: Inputs, variant: str, chosen: BaselineParameters, source: RandomSource
+) -> Drawn:
+    """The whole sessions that k users made. No noise is drawn."""
+    view_cleaned(engine, inputs["cleaned_log"])
+    return Drawn({"sessions": DrawnTable(print_sessions(engine, chosen.k))})
+
+
+def print_histories(engine: Engine, k: int) -> pa.Table:
+    """The sets of queries that are all that k users typed, of the table cleaned_queries."""
+    engine.statement_table("baselines/whole_histories")
+    return engine.arrow("baselines/histories", k=k)
+
+
+def print_sessions(engine: Engine, k: int) -> pa.Table:
+    """The sequences of queries that k users typed in one session, of the table cleaned_queries."""
+    engine.statement_table("baselines/whole_sessions", session_gap_minutes=SESSION_GAP_MINUTES)
+    return engine.arrow("baselines/sessions", k=k)

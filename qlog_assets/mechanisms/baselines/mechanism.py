@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from qlog_assets.attacks.case import Case
 from qlog_assets.mechanisms.baselines import guarantee
-from qlog_assets.mechanisms.baselines.draw import draw
+from qlog_assets.mechanisms.baselines.draw import draw, draw_histories, draw_sessions
 from qlog_assets.mechanisms.baselines.parameters import BaselineParameters
 from qlog_assets.mechanisms.mechanism import Mechanism, Variant
 
@@ -28,13 +28,15 @@ def attacks() -> Sequence[Case]:
 MECHANISM = Mechanism(
     name="baselines",
     title="k-anonymity",
-    summary="Queries that k users, or k events, have, with exact counts: no (ε, δ) holds, for studies alone.",
+    summary="Queries, histories or sessions that k users have, with exact counts: no (ε, δ) holds, for studies alone.",
     version=1,
     parameters=BaselineParameters,
     variants={
         "users": Variant(guarantee.by_users, draw, READS),
         "frequency": Variant(guarantee.by_frequency, draw, READS),
         "secret_sharing": Variant(guarantee.by_secret_sharing, draw, READS),
+        "histories": Variant(guarantee.by_histories, draw_histories, READS),
+        "sessions": Variant(guarantee.by_sessions, draw_sessions, READS),
     },
     trust=TRUST,
     attacks=attacks,

@@ -11,4 +11,4 @@ class BaselineParameters(Parameters):
     """The one parameter of the k-anonymity methods."""
 
     k: int = Field(50, ge=1, le=10**9)
-    """How many users, or events, an item must have to be printed."""
+    """How many users, or events, an item (a query, a history, a session) must have to be printed."""
