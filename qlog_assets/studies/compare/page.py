@@ -18,7 +18,7 @@ KINDS = {
     ORIGINAL: "what the systems draw from; never to be published",
     SAME: "may be published",
     PURE: "may be published",
-    PRINTED: "for study alone: what is claimed does not hold",
+    PRINTED: "for study alone: what is claimed holds in part or not at all, and the noise is made of floats",
     ANONYMITY: "for study alone: promises nothing against somebody who makes accounts",
 }
 """What may be done with a log of each kind."""

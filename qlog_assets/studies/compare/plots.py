@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from qlog_assets.studies.compare.systems import ANONYMITY, ORIGINAL, PRINTED, PURE, SAME
@@ -15,7 +16,18 @@ from qlog_assets.studies.study import Tables
 Rows = Sequence[Mapping[str, Any]]
 COLOURS = {ORIGINAL: "#222222", SAME: "#1f6fb4", PURE: "#2a9d55", PRINTED: "#c8553d", ANONYMITY: "#8a8a8a"}
 MARKERS = {ORIGINAL: "*", SAME: "o", PURE: "D", PRINTED: "s", ANONYMITY: "^"}
-PRIVATE = (SAME, PURE)
+SMALL_SCORE = 1e-5
+"""Scores with zeros range over powers of ten: so small a one is drawn as zero."""
+
+
+@dataclass(frozen=True)
+class Panel:
+    """One measure of a picture of bars."""
+
+    measure: str
+    title: str
+    smallest: float | None = None
+    """From where on the axis is logarithmic. None: nowhere."""
 
 
 def draw_pictures(tables: Tables) -> dict[str, bytes]:
@@ -24,19 +36,20 @@ def draw_pictures(tables: Tables) -> dict[str, bytes]:
         "items.png": items_and_ranking(rows),
         "searches.png": bars(
             rows,
-            {
-                "ndcg_walk": "nDCG@10, random walk",
-                "ndcg_feedback": "nDCG@10, implicit feedback",
-                "precision_at_5": "P@5 of suggestions",
-            },
+            Panel("ndcg_walk", "nDCG@10, random walk", SMALL_SCORE),
+            Panel("ndcg_feedback", "nDCG@10, implicit feedback", SMALL_SCORE),
+            Panel("precision_at_5", "P@5 of suggestions", SMALL_SCORE),
         ),
         "coverage.png": bars(
-            rows, {"impressions_share": "searches covered", "cache_hits": "cache hits", "purity": "purity of clusters"}
+            rows,
+            Panel("impressions_share", "share of searches covered"),
+            Panel("cache_hits", "share of searches that the cache answers"),
+            Panel("purity", "purity of clusters of sites"),
         ),
         "errors.png": bars(
             rows,
-            {"median_error": "median error of counts, users", "median_relative_error": "the same, relative"},
-            by_power=True,
+            Panel("median_error", "median error of counts, in users", 1),
+            Panel("median_relative_error", "the same, relative to the true count", 0.01),
         ),
     }
 
@@ -45,8 +58,8 @@ def evaluated(rows: Rows) -> str:
     """What a picture's scores are means over."""
     first = rows[0]
     return (
-        f"{first['tested_queries']:,.0f} tested queries of held-out users, zero where a log does not know one; "
-        f"{first['tested_prefixes']:,.0f} prefixes of sessions"
+        f"{first['tested_queries']:,.0f} tested queries and {first['tested_prefixes']:,.0f} prefixes of sessions of "
+        "held-out users, zero where a log does not know one (in brackets: tested queries that it knows)"
     )
 
 
@@ -71,23 +84,25 @@ def items_and_ranking(rows: Rows, size: tuple[float, float] = (8, 5), dpi: int =
             )
     axis.set_xscale("symlog", linthresh=1)
     axis.set_xlim(left=-0.2, right=12 * max(items_of(row) for row in rows) + 10)
+    axis.set_yscale("symlog", linthresh=SMALL_SCORE)
+    axis.set_ylim(bottom=-SMALL_SCORE / 4, top=1)
     axis.set_xlabel("items released: queries, clicks and transitions")
     axis.set_ylabel("nDCG@10 of the random walk, zero for missing queries")
-    axis.set_title(f"{evaluated(rows)}\n(in brackets: queries that a log answers)", fontsize=8)
+    axis.set_title(evaluated(rows).replace(" of held-out", "\nof held-out"), fontsize=8)
     axis.grid(alpha=0.3)
     axis.legend(fontsize=7, loc="upper left")
     return as_png(figure, dpi)
 
 
-def bars(rows: Rows, measures: Mapping[str, str], *, by_power: bool = False) -> bytes:
+def bars(rows: Rows, *panels: Panel) -> bytes:
     """One panel per measure, one bar per system. What is not known has no bar."""
     pyplot = load_pyplot()
-    figure, axes = pyplot.subplots(
-        1, len(measures), figsize=(4 * len(measures) + 1, 0.27 * len(rows) + 1.3), sharey=True
-    )
+    size = 4 * len(panels) + 1, 0.27 * len(rows) + 1.3
+    figure, axes = pyplot.subplots(1, len(panels), figsize=size, sharey=True)
     places = range(len(rows))
-    for axis, (measure, told) in zip(axes, measures.items(), strict=True):
-        values = [row[measure] for row in rows]
+    for axis, panel in zip(axes, panels, strict=True):
+        values = [row[panel.measure] for row in rows]
+        largest = max((value for value in values if value is not None), default=0) or 1
         axis.barh(places, [value or 0 for value in values], 0.7, color=[COLOURS[row["kind"]] for row in rows])
         for place, value in zip(places, values, strict=True):
             axis.annotate(
@@ -98,16 +113,15 @@ def bars(rows: Rows, measures: Mapping[str, str], *, by_power: bool = False) -> 
                 va="center",
                 fontsize=7,
             )
-        if by_power:
-            axis.set_xscale("symlog", linthresh=0.1)
-            axis.set_xlim(left=0)
-        axis.margins(x=0.18)
-        axis.set_title(told, fontsize=9)
+        if panel.smallest is not None:
+            axis.set_xscale("symlog", linthresh=panel.smallest)
+        axis.set_xlim(0, 1.2 * largest if panel.smallest is None else 8 * largest)
+        axis.set_title(panel.title, fontsize=9)
         axis.grid(axis="x", alpha=0.3)
-    axes[0].set_yticks(list(places), [row["system"] for row in rows], fontsize=8)
+    labels = [f"{row['system']} ({row['answered_queries']:,.0f})" for row in rows]
+    axes[0].set_yticks(list(places), labels, fontsize=8)
     axes[0].invert_yaxis()
     figure.suptitle(evaluated(rows), fontsize=8)
-    figure.tight_layout(rect=(0, 0, 1, 0.99))
     return as_png(figure, 110)
 
 

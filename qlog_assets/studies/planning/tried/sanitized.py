@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from fractions import Fraction
 
 from qlog_assets.mechanisms.sanitized import noise as sanitized
@@ -16,6 +16,11 @@ from qlog_assets.privacy.steered import PublicItems, release_steered
 from qlog_assets.studies.planning.population import Pool, Population
 from qlog_assets.studies.planning.settings import FEW_ITEMS_PER_USER, ITEMS_PER_USER, Settings
 from qlog_assets.studies.planning.trials import Outcomes, chosen_items, outcome
+
+PAPERS_EPSILON = Fraction("0.6931471806")
+"""ln 2, not below the true one: just below it no two users may share a pair."""
+printed: Mapping[str, Settings] = {"paper": {"epsilon": PAPERS_EPSILON, "delta": Fraction(1, 2)}}
+"""e^ε = 2 and δ = 0.5: Tables 5 and 6."""
 
 
 def settings(section: Parameters, epsilon: Fraction, delta: Fraction, pool: int) -> Iterator[Settings]:
