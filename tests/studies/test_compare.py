@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any, cast
@@ -121,7 +122,7 @@ def test_a_query_that_one_person_typed_is_counted_unless_it_was_public(judge: Ju
     own = judge.truth.queries.filter(pc.equal(judge.truth.queries["count"], 1))["query"].to_pylist()[:3]
     log = SearchLog.of_tables({"queries": pa.table({"query": own, "users": [9, 9, 9]})})
     assert judge.score(log)["one_persons"] == 3
-    known = Judge(SETTINGS, judge.truth, judge.searches, judge.tested, judge.prefixes, pa.array(own[:2]))
+    known = replace(judge, public=pa.array(own[:2]))
     assert known.score(log)["one_persons"] == 1
 
 
@@ -188,7 +189,7 @@ def test_the_twin_is_as_large_as_the_month_to_one_digit_and_not_the_month(work: 
 def test_a_draw_in_a_process_of_its_own_is_the_draw(work: StudyWork) -> None:
     (system,) = [each for each in systems_of(mechanism("baselines"), work.policy, [], 1) if each.variant == "users"]
     changed = system.policy.with_changes(mechanisms={"baselines": {"k": 3}})
-    system = type(system)(system.name, system.kind, system.mechanism, system.variant, changed)
+    system = replace(system, policy=changed)
     with hold_out(work, 0) as fold:
         apart = draw_apart(system, fold.trained, 1)
         here = fold.trained.draw("baselines", "users", 1, changed).tables
@@ -197,6 +198,15 @@ def test_a_draw_in_a_process_of_its_own_is_the_draw(work: StudyWork) -> None:
         name: table.to_pylist() for name, table in here.items()
     }
     assert apart.proven is None and apart.seconds > 0 and apart.megabytes > 50
+
+
+@pytest.mark.slow
+def test_a_system_that_cannot_be_drawn_releases_nothing_and_says_why(work: StudyWork) -> None:
+    (system,) = [each for each in systems_of(mechanism("sanitized"), work.policy, [], 1) if each.variant == "paper"]
+    refused = replace(system, variant="sound", policy=system.policy.with_changes(has_urls=False))
+    with hold_out(work, 0) as fold:
+        drawn = draw_apart(refused, fold.trained, 1)
+    assert drawn.tables == {} and "urls" in drawn.note
 
 
 def test_crowd_and_zealous_have_one_law_where_their_parameters_are_equal() -> None:

@@ -26,6 +26,7 @@ NOTHING_PROMISED: dict[str, Any] = {
     "claimed_delta": None,
     "proven_epsilon": None,
     "proven_delta": None,
+    "note": "",
 }
 
 
@@ -100,7 +101,7 @@ def measure(system: System, fold: Fold, judge: Judge, seed: int) -> tuple[Row, R
         for what in ("epsilon", "delta")
     }
     scores = judge.score(SearchLog.of_tables(drawn.tables))
-    return {**scores, "seconds": drawn.seconds, "megabytes": drawn.megabytes}, promised
+    return {**scores, "seconds": drawn.seconds, "megabytes": drawn.megabytes}, {**promised, "note": drawn.note}
 
 
 @contextmanager

@@ -57,12 +57,17 @@ class Draw:
     tables: dict[str, pa.Table]
     claimed: dict[str, float] | None
     proven: dict[str, float] | None
-    seconds: float
-    megabytes: float
+    seconds: float | None
+    megabytes: float | None
+    note: str = ""
+    """Why nothing could be drawn, where that is so."""
 
 
 def draw_apart(system: System, part: Part, seed: int) -> Draw:
-    """A seeded draw of a system from a part of a month: from its cleaned log, which is made before the clock runs."""
+    """A seeded draw of a system from a part of a month: from its cleaned log, which is made before the clock runs.
+
+    A system that cannot be drawn, such as one of clicks from a log without urls, releases nothing and says why.
+    """
     _ = part.cleaned
     with temporary_directory(part.warehouse.studies) as folder:
         asked = Asked(
@@ -75,7 +80,10 @@ def draw_apart(system: System, part: Part, seed: int) -> Draw:
             seed,
             folder,
         )
-        facts = ask(asked)
+        try:
+            facts = ask(asked)
+        except QlogError as error:
+            return Draw({}, None, None, None, None, str(error))
         tables = {path.stem: pq.read_table(path) for path in sorted(folder.glob("*.parquet"))}
     return Draw(tables, **facts)
 
