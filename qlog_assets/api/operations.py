@@ -72,7 +72,7 @@ def write_synthetic_log(
     public.mkdir(exist_ok=True)
     for name, lines in (("queries.txt", public_queries), ("urls.txt", site_directory)):
         if not (public / name).exists():
-            (public / name).write_text("\n".join(lines()) + "\n", encoding="utf-8")
+            (public / name).write_text("\n".join(lines(world_version)) + "\n", encoding="utf-8")
     return path
 
 

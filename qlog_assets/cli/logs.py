@@ -33,7 +33,11 @@ def register(app: typer.Typer) -> None:
         first: Annotated[str, typer.Option(help="First month")] = "2006-03",
         last: Annotated[str, typer.Option(help="Last month, included")] = "2006-05",
         world: Annotated[
-            int, typer.Option(help="2: with capitals and spaces as typed, urls with paths, and one planted person")
+            int,
+            typer.Option(
+                help="2: with capitals and spaces as typed, urls with paths, and one planted person; "
+                "3: with words of two topics, and portals"
+            ),
         ] = 1,
         as_json: Json = False,
     ) -> None:

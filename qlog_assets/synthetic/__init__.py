@@ -3,7 +3,7 @@
 Belongs here: the names other modules may use. The parts are `world.py` (words, topics, sites, public lists),
 `behaviour.py` (rates and tables), `frame.py`, `searching.py` and `drawing.py` (what one block of users does),
 `pieces.py` (bytes), `planted.py` (canaries) and `writing.py` (the file); of world 2 also `typing_styles.py` and
-`person.py`. Nothing here protects anybody: it is invented.
+`person.py`, of world 3 `ambiguity.py`. Nothing here protects anybody: it is invented.
 
 Calibration, to the published marginals of the AOL log (36,389,567 rows, 657,426 users, 21,011,340 new searches,
 7,887,022 next-page requests, 19,442,629 clicks, 10,154,742 distinct queries):
@@ -24,19 +24,38 @@ sites, ranked anew for each of its searches, and clicks favour the top of that r
 favourite sites, reformulate within a topic, misspell and correct themselves. `topic_of_query` and `topic_of_url` give
 the truth to evaluation.
 
-The world has two versions. World 1 is the default, and its bytes are those that every figure in `docs/` was measured
+The world has three versions. World 1 is the default, and its bytes are those that every figure in `docs/` was measured
 on. World 2 is for what needs a log as people type it: queries with capitals, doubled spaces and spaces at the end (the
 same ones once they are normalised), clicks on pages of a site (`http://www.x.example/cheap-flights`), and one planted
 person with the numbers of a published one (`person.py`). The site directory holds front pages in both.
+
+World 3 is for clusters of sites: in world 1 topics never mix, and clusters by common queries are pure. It is world 1
+with two things more. 23 words are ambiguous, `jaguar`: each is what two topics' people type in two of three searches,
+and they click on sites of the topic they mean. And each of the 32 categories has a portal, which gets 6 % of the clicks
+of its eight topics. `topics_of_query` gives both topics of an ambiguous word, `topic_of_query` the first; portals have
+a topic of their own, `PORTAL_TOPIC`, because no topic is right for them. In one month of 3 million rows (seed 1) the
+clusters of Eq. 14 of Safelog are .91 pure over all sites and .78 over clusters of two sites or more; of pairs that two
+users or more clicked, .90 and .89; of those with ten, .84 and .82. In 200,000 rows it is .92 and .81, .84 and .81, .79
+and .75. Distinct queries / rows are a tenth fewer than in world 1; rows, users, searches and clicks are as many.
 """
 
 from qlog_assets.synthetic.person import PERSONS_OWN_QUERY
 from qlog_assets.synthetic.planted import Canary, canaries, default_count, plant
-from qlog_assets.synthetic.world import Topic, public_queries, site_directory, topic_of_query, topic_of_url, topics
+from qlog_assets.synthetic.world import (
+    PORTAL_TOPIC,
+    Topic,
+    public_queries,
+    site_directory,
+    topic_of_query,
+    topic_of_url,
+    topics,
+    topics_of_query,
+)
 from qlog_assets.synthetic.writing import WORLDS, SyntheticFacts, write_log
 
 __all__ = [
     "PERSONS_OWN_QUERY",
+    "PORTAL_TOPIC",
     "WORLDS",
     "Canary",
     "SyntheticFacts",
@@ -49,5 +68,6 @@ __all__ = [
     "topic_of_query",
     "topic_of_url",
     "topics",
+    "topics_of_query",
     "write_log",
 ]

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from qlog_assets.synthetic import behaviour as rates
+from qlog_assets.synthetic.ambiguity import click_portals, draw_ambiguous, say_ambiguously
 from qlog_assets.synthetic.behaviour import DAY, SESSION_GAP, Numbers, tables
 from qlog_assets.synthetic.frame import Dice, Frame, draw_frame
 from qlog_assets.synthetic.pieces import RANKS, Pieces, click_number, site_number
@@ -111,8 +112,12 @@ def draw_block(rng: np.random.Generator, rows_of_user: Numbers, pieces: Pieces, 
     lines[:, 5] = pieces.days + day
     lines[:, 6] = pieces.seconds + (times - day * DAY)
     lines[:, 7] = clicks
+    # What other worlds have comes last of all draws, so that up to here they all draw the same.
+    if pieces.is_ambiguous:
+        said = draw_ambiguous(dice, searches, pieces)
+        lines[:, 1:5] = np.take(say_ambiguously(searches, said, pieces), frame.search_of_row, axis=0)
+        lines[:, 7] = click_portals(dice, frame, searches, said, clicks, pieces)
     if pieces.typed_raw:
-        # Last of all draws, so that up to here both worlds draw the same.
         style = draw_styles(dice, frame.user, len(rows_of_user))
         lines[:, 1:5] += (style * pieces.query_parts)[frame.search_of_row, np.newaxis]
         spaced = draw_spaces(dice, len(frame.user))[frame.search_of_row]

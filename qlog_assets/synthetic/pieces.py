@@ -8,6 +8,7 @@ what makes the generator fast: no string is ever built for a row. Belongs here: 
 here: what anybody searches.
 """
 
+from collections.abc import Iterable
 from datetime import date, timedelta
 from itertools import accumulate
 from typing import TypeVar
@@ -32,9 +33,12 @@ class Pieces:
     """The pool of pieces for one range of days and for blocks of at most so many users.
 
     `typed_raw` is what world 2 has and world 1 has not: capitals and spaces in queries, and urls with paths.
+    `ambiguous` is what world 3 has: words of two topics, and portals.
     """
 
-    def __init__(self, first_day: date, days: int, users_per_block: int, *, typed_raw: bool = False) -> None:
+    def __init__(
+        self, first_day: date, days: int, users_per_block: int, *, typed_raw: bool = False, ambiguous: bool = False
+    ) -> None:
         facts = world()
         texts: list[str] = []
 
@@ -53,6 +57,8 @@ class Pieces:
             [form for topic in facts.topics for search in topic.searches for form in (search, *misspellings(search))]
         )
         self.names = add([form for topic in facts.topics for forms in topic.name_forms for form in forms])
+        self.is_ambiguous = ambiguous
+        self.ambiguous = add([word.text for word in facts.ambiguous] if ambiguous else [])
         self.typed_raw = typed_raw
         self.query_parts = len(texts)
         if typed_raw:
@@ -66,10 +72,12 @@ class Pieces:
         self.seconds = add([f"{s // 3600:02}:{s // 60 % 60:02}:{s % 60:02}\t" for s in range(86_400)])
         end = "" if typed_raw else "\n"
         self.no_click = add(["\t" + end])
-        clicks = [
-            f"{rank}\t{url}{end}" for topic in facts.topics for url in topic.sites for rank in range(1, RANKS + 1)
-        ]
-        self.clicks = add(clicks)
+
+        def clicked(urls: Iterable[str]) -> list[str]:
+            return [f"{rank}\t{url}{end}" for url in urls for rank in range(1, RANKS + 1)]
+
+        self.clicks = add(clicked(url for topic in facts.topics for url in topic.sites))
+        self.portals = add(clicked(facts.portals if ambiguous else ()))
         self.ends = len(texts)
         if typed_raw:
             add(["\n", "/\n"])

@@ -1,8 +1,9 @@
 """The public facts of the synthetic world: its topics, sites, searches and spellings, the same for every seed.
 
 Belongs here: reading `vocabulary.txt`, the names of sites, misspellings, which topic a query or url belongs to, and the
-public lists (site directory, query list) that a release may use as its pool. Does not belong here: anything drawn at
-random or anything a person in the log did; that is `behaviour.py` and `planted.py`.
+public lists (site directory, query list) that a release may use as its pool; of world 3 also its ambiguous words and
+portals. Does not belong here: anything drawn at random or anything a person in the log did; that is `behaviour.py` and
+`planted.py`.
 """
 
 import zlib
@@ -20,6 +21,9 @@ SPELLINGS = 4  # the right one and three wrong ones
 NAMED = 2  # sites of a topic that people look for by name
 NAME_FORMS = 8  # ways of typing such a name
 STATES = 50  # the first words of the list of places
+PORTAL_TOPIC = (
+    TOPICS  # world 3: portals answer many topics and are themselves of none of these, but of one of their own
+)
 BEFORE_LISTS = ("travel", "buy", "service", "info", "health", "media")
 AFTER_LISTS = ("places", "things")
 
@@ -58,6 +62,14 @@ class Topic:
 
 
 @dataclass(frozen=True)
+class AmbiguousWord:
+    """What people type when they mean one of two topics."""
+
+    text: str
+    topics: tuple[int, int]
+
+
+@dataclass(frozen=True)
 class World:
     """Every list of words, padded with the empty word where a query may do without one."""
 
@@ -66,6 +78,9 @@ class World:
     after: tuple[tuple[str, ...], ...]
     details: tuple[tuple[str, ...], ...]
     popularity: tuple[int, ...]  # topic numbers, the most popular first
+    ambiguous: tuple[AmbiguousWord, ...]  # world 3; a topic has one of them or none
+    portals: tuple[str, ...]  # world 3: urls, one for each category
+    portal_of_topic: tuple[int, ...]
 
 
 def _sections() -> dict[str, list[str]]:
@@ -150,7 +165,23 @@ def world() -> World:
     famous = [by_name[name] for name in FAMOUS]
     rest = [number for step in range(TOPICS) if (number := (step * 89 + 7) % TOPICS) not in famous]
     before_words = tuple(("", *_words(sections[f"before {name}"])) for name in BEFORE_LISTS)
-    return World(tuple(found), before_words, after_words, details, (*famous, *rest))
+    categories = list(dict.fromkeys(topic.category for topic in found))
+    return World(
+        topics=tuple(found),
+        before=before_words,
+        after=after_words,
+        details=details,
+        popularity=(*famous, *rest),
+        ambiguous=tuple(_ambiguous_word(line, by_name) for line in sections["ambiguous"]),
+        portals=tuple(f"http://www.{category}portal.example" for category in categories),
+        portal_of_topic=tuple(categories.index(topic.category) for topic in found),
+    )
+
+
+def _ambiguous_word(line: str, topic_by_name: dict[str, int]) -> AmbiguousWord:
+    text, meanings = line.split(":")
+    first, second = meanings.split()
+    return AmbiguousWord(text, (topic_by_name[first], topic_by_name[second]))
 
 
 def topics() -> tuple[Topic, ...]:
@@ -177,7 +208,10 @@ def topic_of_query(query: str) -> int | None:
     """The topic a query of the synthetic log is about; None for what belongs to none (`-`, a planted string).
 
     The search comes first in a query, save for the words put before it, so the earliest and then longest match is it.
+    Of an ambiguous word of world 3 it is the first of the two topics; `topics_of_query` has both.
     """
+    if query in _ambiguous_topics():
+        return _ambiguous_topics()[query][0]
     known = _topic_by_search()
     words = query.split(" ")
     for start in range(min(len(words), 5)):
@@ -189,18 +223,34 @@ def topic_of_query(query: str) -> int | None:
 
 
 @lru_cache(maxsize=1)
+def _ambiguous_topics() -> dict[str, tuple[int, int]]:
+    return {word.text: word.topics for word in world().ambiguous}
+
+
+def topics_of_query(query: str) -> tuple[int, ...]:
+    """Every topic a query may be about: two for an ambiguous word of world 3, else the one of `topic_of_query` or none.
+
+    An ambiguous word is one only by itself; nobody types it with other words.
+    """
+    topic = topic_of_query(query)
+    return _ambiguous_topics().get(query, () if topic is None else (topic,))
+
+
+@lru_cache(maxsize=1)
 def _topic_by_url() -> dict[str, int]:
-    return {url: topic.number for topic in topics() for url in topic.sites}
+    portals = dict.fromkeys(world().portals, PORTAL_TOPIC)
+    return portals | {url: topic.number for topic in topics() for url in topic.sites}
 
 
 def topic_of_url(url: str) -> int | None:
-    """The topic of a site or of a page of it; None for a url outside the directory."""
+    """The topic of a site or of a page of it, PORTAL_TOPIC for a portal of world 3; None for any other url."""
     return _topic_by_url().get("/".join(url.split("/")[:3]))
 
 
-def site_directory() -> list[str]:
+def site_directory(world_version: int = 1) -> list[str]:
     """Every site of the synthetic world, sorted: the public url list of a release that needs one."""
-    return sorted(_topic_by_url())
+    portals = world().portals if world_version == 3 else ()
+    return sorted([*(url for topic in topics() for url in topic.sites), *portals])
 
 
 def _is_known_to_the_public(query: str) -> bool:
@@ -208,14 +258,14 @@ def _is_known_to_the_public(query: str) -> bool:
     return zlib.crc32(query.encode()) % 10 != 0
 
 
-def public_queries() -> list[str]:
+def public_queries(world_version: int = 1) -> list[str]:
     """Plausible queries that a public phrase list would hold, sorted: a pool. The same whatever log is drawn.
 
     Site names, plain searches, searches with a word before them, and searches with one of the first 64 words after
-    them; nine tenths of those; never a misspelling.
+    them, in world 3 its ambiguous words; nine tenths of those; never a misspelling.
     """
     facts = world()
-    pool: set[str] = set()
+    pool = {word.text for word in facts.ambiguous} if world_version == 3 else set()
     for topic in facts.topics:
         for forms in topic.name_forms:
             pool.update(forms[:5])

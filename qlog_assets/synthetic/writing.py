@@ -27,7 +27,7 @@ ROWS_PER_BLOCK = 1 << 15
 # Streams of draws that never meet: the plan, the blocks, the canaries' rows (their strings have a stream of their own),
 # the planted person.
 PLAN_STREAM, BLOCK_STREAM, CANARY_ROWS_STREAM, PERSON_STREAM = 0, 2, 3, 4
-WORLDS = (1, 2)
+WORLDS = (1, 2, 3)
 
 
 @dataclass(frozen=True)
@@ -71,9 +71,9 @@ def write_log(
     """Write a log of exactly so many rows over these months (inclusive), sorted by user and then time, as AOL's is.
 
     The same arguments write the same bytes. `canaries` is how many to plant (None: by size, see `default_count`);
-    `world_version` 2 has raw spellings, urls with paths and a planted person (see the package's docstring); `progress`
-    is called after each block with the rows written so far. The file appears under its name only when it
-    is whole; a file that is already there is not touched.
+    `world_version` 2 has raw spellings, urls with paths and a planted person, 3 has ambiguous queries and portals (see
+    the package's docstring); `progress` is called after each block with the rows written so far. The file appears under
+    its name only when it is whole; a file that is already there is not touched.
     """
     if world_version not in WORLDS:
         raise ParameterError(f"the synthetic world has the versions {', '.join(map(str, WORLDS))}, not {world_version}")
@@ -152,7 +152,8 @@ def _parts(rows: int, seed: int, months: list[date], planted: list[Canary], worl
         len(months) - 1,
     )
     blocks = list(_blocks(rows_of_user))
-    pieces = Pieces(months[0], days, max(block.stop - block.start for block in blocks), typed_raw=with_person)
+    most_users = max(block.stop - block.start for block in blocks)
+    pieces = Pieces(months[0], days, most_users, typed_raw=with_person, ambiguous=world_version == 3)
     canary_rng = _stream(seed, CANARY_ROWS_STREAM)
     index = 0
     for number, block in enumerate(blocks):

@@ -13,8 +13,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from qlog_assets.studies.measures import clusters as measure
-from qlog_assets.studies.measures.clusters import Clusters, cluster_sites, purity, synthetic_topics
+from qlog_assets.studies.measures.clusters import (
+    Clusters,
+    cluster_sites,
+    purity,
+    synthetic_topics,
+    without_stray_clicks,
+)
 from qlog_assets.synthetic import topics
+from qlog_assets.synthetic.world import world
 
 Counted = dict[tuple[str, str], int]
 
@@ -55,7 +62,7 @@ LOGS = st.dictionaries(
 )
 
 
-@settings(max_examples=250, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(LOGS, st.sampled_from([0, 1, 3]))
 def test_the_clusters_are_those_of_comparing_every_pair_of_sites(counted: Counted, least_count: int) -> None:
     assert groups(cluster_sites(click_table(counted), least_count)) == compare_all_pairs(counted, least_count)
@@ -87,6 +94,12 @@ def test_a_click_threshold_takes_out_the_clicks_that_link_two_sites() -> None:
     assert groups(cluster_sites(click_table(counted | {("q", "t"): 1}), 2)) == {frozenset("s"), frozenset("t")}
 
 
+def test_the_most_clicked_sites_are_clustered_by_all_of_their_clicks() -> None:
+    counted = {("q", "s"): 2, ("q", "t"): 2, ("a", "s"): 9, ("a", "u"): 7, ("b", "t"): 3, ("b", "v"): 3, ("c", "w"): 5}
+    assert groups(cluster_sites(click_table(counted), most_sites=3)) == {frozenset("su"), frozenset("t")}
+    assert groups(cluster_sites(click_table(counted), most_sites=99)) == groups(cluster_sites(click_table(counted)))
+
+
 def test_a_query_that_leads_to_a_hundred_thousand_sites_is_no_square_of_work() -> None:
     """Compared in pairs these are five thousand million; half of them have a query of their own beside it."""
     places = np.arange(100_000)
@@ -115,6 +128,21 @@ def test_sites_of_the_synthetic_world_have_topics_and_others_have_none() -> None
     url = topics()[7].sites[3]
     found = cluster_sites(click_table({("q", url): 1, ("q", "http://elsewhere.example"): 1}))
     assert synthetic_topics(found) == {url: 7}
+
+
+def test_a_click_on_a_site_of_another_topic_is_stray_and_one_on_a_portal_or_of_the_other_meaning_is_not() -> None:
+    word, portal = world().ambiguous[0], world().portals[0]
+    first, second = (topics()[number].sites[0] for number in word.topics)
+    plain = next(topic for topic in topics() if topic.number not in word.topics)
+    kept = {
+        (word.text, first): 1,
+        (word.text, second): 2,
+        (plain.searches[0], plain.sites[3]): 3,
+        (plain.searches[0], portal): 4,
+    }
+    stray = {(word.text, plain.sites[3]): 5, (plain.searches[0], first): 6, ("-", first): 7, ("-", "elsewhere"): 8}
+    assert without_stray_clicks(click_table(kept | stray)).equals(click_table(kept))
+    assert without_stray_clicks(click_table({})).num_rows == 0
 
 
 def test_a_release_with_the_true_links_is_purer_than_one_that_links_everything() -> None:

@@ -75,8 +75,8 @@ def test_the_default_is_still_world_1(tmp_path: Path) -> None:
 
 
 def test_a_world_that_is_not_there_is_refused_before_a_file_is_made(tmp_path: Path) -> None:
-    with pytest.raises(ParameterError, match="versions 1, 2, not 3"):
-        write_log(tmp_path / "log.txt", 5_000, seed=1, world_version=3)
+    with pytest.raises(ParameterError, match="versions 1, 2, 3, not 4"):
+        write_log(tmp_path / "log.txt", 5_000, seed=1, world_version=4)
     assert not list(tmp_path.iterdir())
 
 

@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 
 from qlog_assets.studies.measures.suggestion import count_matrix, number, sorted_texts, texts
-from qlog_assets.synthetic import topic_of_url
+from qlog_assets.synthetic import PORTAL_TOPIC, topic_of_url, topics_of_query
 
 if TYPE_CHECKING:
     from scipy import sparse
@@ -57,11 +57,12 @@ class Purity:
     """Sites of the largest cluster."""
 
 
-def cluster_sites(clicks: pa.Table, least_count: float = 0.0) -> Clusters:
+def cluster_sites(clicks: pa.Table, least_count: float = 0.0, most_sites: int | None = None) -> Clusters:
     """Single-link clusters of the urls of counted clicks (`query`, `url`, `count`), cut at similarity one half.
 
     A pair of query and url counts as clicked if its count is above 0 and at least `least_count`: the click threshold
-    takes out pairs before anything is added up.
+    takes out pairs before anything is added up. With `most_sites`, only so many sites are clustered, those with most
+    clicks; of equals the first by bytes.
     """
     from scipy import sparse
 
@@ -70,8 +71,10 @@ def cluster_sites(clicks: pa.Table, least_count: float = 0.0) -> Clusters:
     sites, queries = (sorted_texts([texts(clicked, name)]) for name in ("url", "query"))
     places = number(sites, texts(clicked, "url")), number(queries, texts(clicked, "query"))
     matrix = count_matrix(*places, clicked["count"].to_numpy().astype(float), (len(sites), len(queries)))
-    ruled = _ruling_queries(matrix)
-    known = _components(len(sites), *ruled, len(queries))
+    if most_sites is not None and most_sites < len(sites):
+        chosen = np.sort(np.argsort(-matrix.sum(axis=1), kind="stable")[:most_sites])
+        matrix, sites = matrix[chosen], sites.take(pa.array(chosen))
+    known = _components(len(sites), *_ruling_queries(matrix), len(queries))
     found = [np.empty((2, 0), np.int64), *_similar_pairs(matrix, known)]
     pairs = known[np.concatenate(found, axis=1)]
     joined = sparse.coo_array((np.ones(pairs.shape[1]), (pairs[0], pairs[1])), shape=(len(sites), len(sites)))
@@ -106,6 +109,20 @@ def synthetic_topics(clusters: Clusters) -> dict[str, int]:
     """The true topics of those sites that are of the synthetic world; empty for a real log."""
     found = ((url, topic_of_url(url)) for url in clusters.sites.to_pylist())
     return {url: topic for url, topic in found if topic is not None}
+
+
+def without_stray_clicks(clicks: pa.Table) -> pa.Table:
+    """The clicks of a synthetic log on sites of a topic that the query may mean, and on portals.
+
+    Asks for the topics of every query: for a log of few queries, as a release is.
+    """
+    queries, sites = (sorted_texts([texts(clicks, name)]) for name in ("query", "url"))
+    # A query has two topics at most; one that has fewer has no site for the others.
+    meant = [(*topics_of_query(query), -1, -1)[:2] for query in queries.to_pylist()]
+    offered = np.array([-2 if (topic := topic_of_url(url)) is None else topic for url in sites.to_pylist()], np.int64)
+    asked = np.array(meant, np.int64).reshape(-1, 2)[number(queries, texts(clicks, "query"))]
+    found = offered[number(sites, texts(clicks, "url"))]
+    return clicks.filter(pa.array((asked == found[:, np.newaxis]).any(axis=1) | (found == PORTAL_TOPIC)))
 
 
 def _share(part: np.integer, whole: np.integer) -> float | None:
