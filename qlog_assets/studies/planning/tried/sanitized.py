@@ -31,8 +31,9 @@ def settings(section: Parameters, epsilon: Fraction, delta: Fraction, pool: int)
 
 
 def compared(users: int) -> Settings:
-    """As many made-up users as there are: counts then stand beside those of the others."""
-    return {"synthetic_users": users}
+    """As many made-up users as there are, or as a made-up log may have with the largest limit that is tried: with more,
+    the methods that name most could not be drawn."""
+    return {"synthetic_users": min(users, sanitized.MOST_EVENTS // ITEMS_PER_USER[-1])}
 
 
 def trial(people: Population, variant: str, chosen: SanitizedParameters, seed: int, pool: Pool) -> Outcomes:
