@@ -31,8 +31,16 @@ class Panel:
 
 
 def draw_pictures(tables: Tables) -> dict[str, bytes]:
-    rows = tables["comparison"]
+    order = list(COLOURS)
+    rows = sorted(tables["comparison"], key=lambda row: (order.index(row["kind"]), -(row["ndcg_walk"] or 0)))
     return {
+        "compare.png": bars(
+            rows,
+            Panel("impressions_share", "share of searches covered"),
+            Panel("ndcg_walk", "nDCG@10, random walk", SMALL_SCORE),
+            Panel("median_relative_error", "median relative error of counts", 0.01),
+            dpi=72,
+        ),
         "items.png": items_and_ranking(rows),
         "searches.png": bars(
             rows,
@@ -63,38 +71,48 @@ def evaluated(rows: Rows) -> str:
     )
 
 
-def items_and_ranking(rows: Rows, size: tuple[float, float] = (8, 5), dpi: int = 110) -> bytes:
+def items_and_ranking(rows: Rows) -> bytes:
     """Items against nDCG with zeros: how much a log holds, and how well it finds."""
     pyplot = load_pyplot()
-    figure, axis = pyplot.subplots(figsize=size)
+    figure, axis = pyplot.subplots(figsize=(9, 5.2))
     for kind, colour in COLOURS.items():
         chosen = [row for row in rows if row["kind"] == kind]
-        if not chosen:
-            continue
-        places = [items_of(row) for row in chosen], [row["ndcg_walk"] or 0 for row in chosen]
-        axis.scatter(*places, color=colour, marker=MARKERS[kind], s=46, label=kind, zorder=3)
-        for row, items, ndcg in zip(chosen, *places, strict=True):
-            axis.annotate(
-                f"{row['system']} ({row['answered_queries']:,.0f})",
-                (items, ndcg),
-                xytext=(5, 4),
-                textcoords="offset points",
-                fontsize=6.5,
-                color=colour,
-            )
+        if chosen:
+            places = [items_of(row) for row in chosen], [row["ndcg_walk"] or 0 for row in chosen]
+            axis.scatter(*places, color=colour, marker=MARKERS[kind], s=46, label=kind, zorder=3)
     axis.set_xscale("symlog", linthresh=1)
-    axis.set_xlim(left=-0.2, right=12 * max(items_of(row) for row in rows) + 10)
+    axis.set_xlim(left=-0.2, right=3 * max(items_of(row) for row in rows) + 10)
     axis.set_yscale("symlog", linthresh=SMALL_SCORE)
     axis.set_ylim(bottom=-SMALL_SCORE / 4, top=1)
+    # Names stand in a column at the right, the best first, with a line to each point: beside the points they would
+    # cover each other.
+    ranked = sorted(rows, key=lambda row: (row["ndcg_walk"] or 0, items_of(row)), reverse=True)
+    for place, row in enumerate(ranked):
+        axis.annotate(
+            f"{row['system']} ({row['answered_queries']:,.0f})",
+            (items_of(row), row["ndcg_walk"] or 0),
+            xytext=(1.02, 0.985 - 0.97 * place / max(len(rows) - 1, 1)),
+            textcoords="axes fraction",
+            va="center",
+            fontsize=6.5,
+            color=COLOURS[row["kind"]],
+            arrowprops={
+                "arrowstyle": "-",
+                "relpos": (0, 0.5),
+                "color": COLOURS[row["kind"]],
+                "alpha": 0.35,
+                "linewidth": 0.6,
+            },
+        )
     axis.set_xlabel("items released: queries, clicks and transitions")
-    axis.set_ylabel("nDCG@10 of the random walk, zero for missing queries")
+    axis.set_ylabel("nDCG@10 of the random walk, zero for missing queries", fontsize=9)
     axis.set_title(evaluated(rows).replace(" of held-out", "\nof held-out"), fontsize=8)
     axis.grid(alpha=0.3)
     axis.legend(fontsize=7, loc="upper left")
-    return as_png(figure, dpi)
+    return as_png(figure, 110)
 
 
-def bars(rows: Rows, *panels: Panel) -> bytes:
+def bars(rows: Rows, *panels: Panel, dpi: int = 110) -> bytes:
     """One panel per measure, one bar per system. What is not known has no bar."""
     pyplot = load_pyplot()
     size = 4 * len(panels) + 1, 0.27 * len(rows) + 1.3
@@ -121,8 +139,10 @@ def bars(rows: Rows, *panels: Panel) -> bytes:
     labels = [f"{row['system']} ({row['answered_queries']:,.0f})" for row in rows]
     axes[0].set_yticks(list(places), labels, fontsize=8)
     axes[0].invert_yaxis()
+    kinds = {row["kind"]: pyplot.Rectangle((0, 0), 1, 1, color=COLOURS[row["kind"]]) for row in rows}
+    axes[-1].legend(list(kinds.values()), list(kinds), fontsize=6.5, loc="upper right")
     figure.suptitle(evaluated(rows), fontsize=8)
-    return as_png(figure, 110)
+    return as_png(figure, dpi)
 
 
 def items_of(row: Mapping[str, Any]) -> float:
