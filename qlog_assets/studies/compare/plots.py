@@ -39,7 +39,7 @@ def draw_pictures(tables: Tables) -> dict[str, bytes]:
             Panel("impressions_share", "share of searches covered"),
             Panel("ndcg_walk", "nDCG@10, random walk", SMALL_SCORE),
             Panel("median_relative_error", "median relative error of counts", 0.01),
-            dpi=72,
+            dpi=66,
         ),
         "items.png": items_and_ranking(rows),
         "searches.png": bars(
@@ -140,7 +140,7 @@ def bars(rows: Rows, *panels: Panel, dpi: int = 110) -> bytes:
     axes[0].set_yticks(list(places), labels, fontsize=8)
     axes[0].invert_yaxis()
     kinds = {row["kind"]: pyplot.Rectangle((0, 0), 1, 1, color=COLOURS[row["kind"]]) for row in rows}
-    axes[-1].legend(list(kinds.values()), list(kinds), fontsize=6.5, loc="upper right")
+    axes[0].legend(list(kinds.values()), list(kinds), fontsize=6.5, loc="center right")
     figure.suptitle(evaluated(rows), fontsize=8)
     return as_png(figure, dpi)
 
