@@ -37,7 +37,7 @@ ROWS = 6_000
 SETTINGS = CompareSettings(twin_rows=1_000, test_sessions=500, cached_queries=50)
 HIGHER = {"impressions_share", "ndcg_walk", "ndcg_feedback", "answered_queries", "precision_at_5", "answered_prefixes",
           "cache_hits", "purity"}  # fmt: skip
-LOWER = {"median_error", "median_relative_error", "nobodys", "one_persons"}
+LOWER = {"median_error", "median_relative_error", "nobodys", "one_persons", "one_persons_clicks"}
 SIZES = {"queries", "clicks", "transitions", "clustered_sites"}
 ASKED = {"tested_queries", "tested_prefixes"}
 """What was asked, whatever the log."""
@@ -78,7 +78,7 @@ def perfect_release(judge: Judge) -> SearchLog:
     known = {name: pc.is_in(log.transitions[name], queries["query"]) for name in ("query", "next_query")}
     return SearchLog(
         queries,
-        log.clicks.filter(pc.is_in(log.clicks["query"], queries["query"])),
+        log.clicks.filter(pc.and_(pc.is_in(log.clicks["query"], queries["query"]), pc.greater(log.clicks["count"], 1))),
         log.transitions.filter(pc.and_(known["query"], known["next_query"])),
     )
 
@@ -107,7 +107,7 @@ def test_every_score_puts_a_perfect_release_before_a_useless_one(judge: Judge) -
     for name in LOWER:
         assert value(perfect, name) < value(useless, name), name
     assert all(perfect[name] == useless[name] and value(perfect, name) > 0 for name in ASKED)
-    assert [perfect[name] for name in LOWER] == [0, 0, 0, 0]
+    assert {perfect[name] for name in LOWER} == {0}
     # The useless one knows nothing that is asked for.
     assert [useless[name] for name in HIGHER - {"purity"}] == [0] * (len(HIGHER) - 1)
 
@@ -124,6 +124,14 @@ def test_a_query_that_one_person_typed_is_counted_unless_it_was_public(judge: Ju
     assert judge.score(log)["one_persons"] == 3
     known = replace(judge, public=pa.array(own[:2]))
     assert known.score(log)["one_persons"] == 1
+
+
+def test_a_click_that_one_person_made_is_counted_unless_its_page_was_public(judge: Judge) -> None:
+    own = judge.truth.clicks.filter(pc.equal(judge.truth.clicks["count"], 1)).slice(0, 3)
+    log = SearchLog.of_tables({"clicks": own})
+    assert judge.score(log)["one_persons_clicks"] == 3
+    known = replace(judge, public=own["url"].slice(0, 1).combine_chunks())
+    assert known.score(log)["one_persons_clicks"] < 3
 
 
 @pytest.mark.slow
@@ -236,7 +244,9 @@ def test_the_command_writes_a_page_and_a_table_that_name_nobody_and_ask_nobody(h
         rows = list(csv.DictReader(stream))
     assert all(f"<td>{row['system']}</td>" in page and row["trust"] for row in rows)
     assert {row["proven_epsilon"] for row in rows if row["kind"] in (SAME, PURE)} == {"4.0"}
-    assert {row["one_persons"] for row in rows if row["kind"] in (SAME, PURE)} == {"0"}
+    assert {(row["one_persons"], row["one_persons_clicks"]) for row in rows if row["kind"] in (SAME, PURE)} == {
+        ("0", "0")
+    }
     assert facts["tables"]["same_law"] and is_same(facts["tables"]["same_law"])
     assert (folder / "items.png").stat().st_size > 0
     # Asked again, it is answered from the folder.

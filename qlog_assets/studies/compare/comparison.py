@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.parquet as pq
 
 from qlog_assets.mechanisms.mechanism import Mechanism
@@ -108,11 +109,18 @@ def measure(system: System, fold: Fold, judge: Judge, seed: int) -> tuple[Row, R
 def judged_fold(work: StudyWork, number: int) -> Iterator[tuple[Fold, Judge]]:
     """One fifth of the month's users held out, and a judge that knows their searches."""
     settings: CompareSettings = work.settings
-    pool = load_public_list("pool", work.warehouse, work.policy.lists, work.month)
-    assert pool is not None  # a policy always names one
-    public = pq.read_table(pool.path, columns=["query"])["query"].combine_chunks()
     with hold_out(work, number, settings.split) as fold:
-        yield fold, Judge.of_fold(work.engine, fold.trained.cleaned, fold.tested.cleaned, public, settings)
+        yield fold, Judge.of_fold(work.engine, fold.trained.cleaned, fold.tested.cleaned, public_texts(work), settings)
+
+
+def public_texts(work: StudyWork) -> pa.Array:
+    """The queries and urls of the public lists that the policy names."""
+    texts = [pa.array([], pa.string())]
+    for name, column in (("pool", "query"), ("url_list", "url")):
+        loaded = load_public_list(name, work.warehouse, work.policy.lists, work.month)
+        if loaded is not None:
+            texts.append(pq.read_table(loaded.path, columns=[column])[column].combine_chunks().cast(pa.string()))
+    return pa.concat_arrays(texts)
 
 
 def averaged(rows: list[Row]) -> Row:

@@ -22,7 +22,7 @@ from qlog_assets.studies.measures.clusters import cluster_sites, purity, synthet
 from qlog_assets.studies.measures.retrieval import TestedClicks, score_retrieval
 from qlog_assets.studies.measures.suggestion import Suggester, number
 from qlog_assets.studies.measures.suggestion_scores import Prefixes, answer, prefixes_of
-from qlog_assets.studies.search_log import QUERY, SearchLog
+from qlog_assets.studies.search_log import QUERY, URL, SearchLog
 from qlog_assets.studies.session_logs import ALL_SESSIONS, LONGEST_SESSION
 
 FEW = 2
@@ -43,7 +43,7 @@ class Judge:
     tested: TestedClicks
     prefixes: Prefixes
     public: pa.Array
-    """The texts of the public pool."""
+    """The queries and urls that were public before anything was drawn: pool and url list."""
 
     @classmethod
     def of_fold(
@@ -66,6 +66,7 @@ class Judge:
             "cache_hits": self._cache_hits(log),
             **self._clusters(log),
             **self._counts(log),
+            "one_persons_clicks": self._own_clicks(log),
         }
 
     def _impressions(self, log: SearchLog) -> float:
@@ -122,6 +123,13 @@ class Judge:
             "nobodys": int((users == 0).sum()),
             "one_persons": int(len(few) - pc.sum(known).as_py()) if len(few) else 0,
         }
+
+    def _own_clicks(self, log: SearchLog) -> int:
+        """Printed clicks on pages that are in no public list, of which one person made all: that pair was theirs."""
+        known = self.truth.clicks.rename_columns({"count": "users"})
+        found = log.clicks.join(known, [QUERY, URL], join_type="left outer")
+        few = found.filter(pc.less(pc.fill_null(found["users"], 0.0), FEW))
+        return few.num_rows - (pc.sum(pc.is_in(few[URL], value_set=self.public)).as_py() or 0)
 
 
 def held_out_prefixes(engine: Engine, tested: Partition, settings: CompareSettings) -> Prefixes:

@@ -52,12 +52,10 @@ def words(tables: Tables, settings: CompareSettings) -> str:
     sentences.append(
         f"Scores are over all {original['tested_queries']:,} tested queries, zero where a log does not know one."
     )
-    leaky = [row for row in rows if row["one_persons"] and row["kind"] != ORIGINAL]
-    if leaky:
-        told = ", ".join(f"{row['system']} {row['one_persons']:,.0f}" for row in leaky)
-        sentences.append(f"Queries that only one person typed are printed by: {told}.")
-    else:
-        sentences.append("No system prints a query that only one person typed.")
+    for column, what in {"one_persons": "queries", "one_persons_clicks": "clicks"}.items():
+        leaky = [f"{row['system']} ({row[column]:,.0f})" for row in rows if row[column] and row["kind"] != ORIGINAL]
+        told = f"are printed by {', '.join(leaky)}" if leaky else "are printed by no system"
+        sentences.append(f"Of what one person alone did and nobody published before, {what} {told}.")
     sentences.append(
         "With equal parameters CrowdLogging and ZEALOUS have the same law in their variant sound, as they must."
         if is_same(tables["same_law"])
@@ -68,7 +66,8 @@ def words(tables: Tables, settings: CompareSettings) -> str:
 
 SHOWN = ("system", "kind", "claimed_epsilon", "proven_epsilon", "queries", "clicks", "transitions", "impressions_share",
          "ndcg_walk", "ndcg_feedback", "answered_queries", "precision_at_5", "cache_hits", "purity", "median_error",
-         "median_relative_error", "one_persons", "seconds", "megabytes")  # fmt: skip
+         "median_relative_error", "one_persons", "one_persons_clicks",
+         "seconds", "megabytes")  # fmt: skip
 STUDY = Study(
     name="compare",
     title="All systems on one log",
