@@ -30,7 +30,7 @@ PICTURES = {
     "errors.png": "Printed counts beside the true number of users.",
 }
 DASH = "–"
-ONE_WHOLE = 100
+LARGE, SMALL = 100, 0.001
 
 
 def write_page(tables: Tables, pictures: Mapping[str, bytes], work: StudyWork) -> dict[str, str]:
@@ -70,7 +70,9 @@ def number(value: float | None) -> str:
     """A score or an error, to three digits."""
     if value is None:
         return DASH
-    return f"{value:,.0f}" if value >= ONE_WHOLE else f"{value:.3g}"
+    if 0 < value < SMALL:
+        return f"{value:.6f}"
+    return f"{value:,.0f}" if value >= LARGE else f"{value:.3g}"
 
 
 def size(value: float | None) -> str:

@@ -140,7 +140,7 @@ def bars(rows: Rows, *panels: Panel, dpi: int = 110) -> bytes:
     axes[0].set_yticks(list(places), labels, fontsize=8)
     axes[0].invert_yaxis()
     kinds = {row["kind"]: pyplot.Rectangle((0, 0), 1, 1, color=COLOURS[row["kind"]]) for row in rows}
-    axes[0].legend(list(kinds.values()), list(kinds), fontsize=6.5, loc="center right")
+    figure.legend(list(kinds.values()), list(kinds), fontsize=7, loc="lower center", ncols=len(kinds))
     figure.suptitle(evaluated(rows), fontsize=8)
     return as_png(figure, dpi)
 
@@ -161,7 +161,7 @@ def load_pyplot() -> Any:
 
 def as_png(figure: Any, dpi: int) -> bytes:
     page = io.BytesIO()
-    figure.tight_layout()
+    figure.tight_layout(rect=(0, 0.03, 1, 1))  # below, there may be a legend
     figure.savefig(page, format="png", dpi=dpi)
     load_pyplot().close(figure)
     return page.getvalue()
