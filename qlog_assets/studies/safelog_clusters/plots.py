@@ -37,7 +37,7 @@ def bars(rows: Rows) -> bytes:
             axes[1].text(row["linked_sites"], place, told, va="center", fontsize=7)
     axes[0].axvline(PURITY, color="black", linestyle=":", label=f"the paper's {PURITY}")
     axes[0].set_yticks(range(len(logs)), logs)
-    axes[0].invert_yaxis()
+    axes[0].set_ylim(len(logs) - 0.5, -0.5)
     axes[0].set_xlim(0, 1)
     axes[0].set_title("purity of clusters of two sites or more", fontsize=10)
     axes[1].set_title("sites in such clusters", fontsize=10)

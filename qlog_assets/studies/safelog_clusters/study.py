@@ -54,12 +54,11 @@ def words(tables: Tables, settings: ClusterSettings) -> str:
     compared = [everywhere.get(log, {}).get("linked_purity") for log in (AS_PRINTED, SAME_QUERIES, NO_STRAYS)]
     if None not in compared:
         noisy, true, without = compared
-        sites, not_stray = (everywhere[log]["sites"] for log in (SAME_QUERIES, NO_STRAYS))
         sentences.append(
             f"Over all sites, Safelog as printed has a purity of {noisy:.3f} in clusters of two sites or more (the "
             f"paper: {PURITY} on {SITES_LABELLED} sites in {CLUSTERS_LABELLED} clusters). The true clicks of the same "
-            f"queries have {true:.3f}, and without clicks on sites of another topic {without:.3f}: of {sites:,} sites, "
-            f"{sites - not_stray:,} have no other click once rare queries are left out."
+            f"queries have {true:.3f}, and without clicks on sites of another topic {without:.3f}: one click on each "
+            f"of two sites makes a query common to them, and popular queries have stray clicks on many sites."
         )
     for least in settings.least_clicks:
         row = next(row for row in rows if row["log"] == AS_PRINTED and row["least_clicks"] == least)
