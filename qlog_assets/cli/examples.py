@@ -44,6 +44,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "qlog compare --month 2006-03",
         "qlog compare --month 2006-03 --epsilon 1 --delta 1e-7 --set folds=5",
     ),
+    "person": ("qlog person --month 2006-03", "qlog person --month 2006-03 --user-file asked-by-ada.txt"),
     "suggest": ("qlog suggest 'weather'", "qlog suggest 'weather' --release sessions-2006-03-1f2e3d4c5b6a --count 10"),
     "plan": (
         "qlog plan safelog --preset library",

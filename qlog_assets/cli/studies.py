@@ -1,4 +1,6 @@
-"""The researcher's commands: `qlog study`, `qlog compare`, `qlog suggest` and `qlog plan`. Parsing and printing only.
+"""The researcher's commands: `qlog study`, `qlog compare`, `qlog person`, `qlog suggest` and `qlog plan`.
+
+Parsing and printing only.
 
 What a study finds is private; suggestions come out of a published release.
 """
@@ -143,6 +145,36 @@ def register(app: typer.Typer) -> None:
         with progress_bar(as_json) as (tell, bar):
             facts = run_study_job(warehouse, policy, COMPARISON, parse_month(month), settings, tell, bar)
         show(facts, as_json, comparison_lines)
+
+    @app.command()
+    def person(
+        month: Annotated[str, typer.Option(help="YYYY-MM")],
+        user_file: Annotated[
+            Path | None,
+            typer.Option(
+                help="A file of yours with mode 600 that holds the id of the person; without one, the planted"
+            ),
+        ] = None,
+        ask: Annotated[bool, typer.Option("--ask", help="Ask for the id, without showing it")] = False,
+        seed: Annotated[int | None, typer.Option(help="Seed of the noise")] = None,
+        assignments: Sets = None,
+        as_json: Json = False,
+    ) -> None:
+        """Show what each system would print of one person, and what attackers learn. Private, never charged.
+
+        Without a file, the person is the one that qlog synth --world 2 plants. Of anybody else, the answer is written
+        to private files, and only their place is shown. An id is never taken from the command line.
+        """
+        from qlog_assets.api.persons import examine_person
+
+        settings = parse_settings(assignments) | ({} if seed is None else {"seed": str(seed)})
+        warehouse, policy = opened()
+        if user_file is not None and ask:
+            raise QlogError("say --user-file or --ask, not both")
+        typed = typer.prompt("user id", hide_input=True) if ask else None
+        with progress_bar(as_json) as (tell, bar):
+            facts = examine_person(warehouse, policy, parse_month(month), settings, user_file, typed, tell, bar)
+        show(facts, as_json, study_lines)
 
     @app.command()
     def suggest(

@@ -11,8 +11,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 from pydantic import Field
 
 from qlog_assets.months import Month
@@ -22,10 +24,10 @@ from qlog_assets.pipeline.stage import Work
 from qlog_assets.policy import Policy
 from qlog_assets.privacy.parameters import Parameters
 from qlog_assets.storage.engine import Engine
-from qlog_assets.storage.partition import Partition, describe
+from qlog_assets.storage.partition import Partition, TableFacts, describe
 from qlog_assets.storage.scratch import temporary_directory
 from qlog_assets.storage.warehouse import Warehouse
-from qlog_assets.studies.simulation import Simulated, draw_simulated
+from qlog_assets.studies.simulation import Prepared, Simulated, draw_simulated, prepare_draws
 from qlog_assets.studies.study import StudyWork
 
 PARTS = 5
@@ -58,6 +60,10 @@ class Part:
         made_by = Work(self.warehouse, self.engine, self.month, make_current=False)
         return CLEANED_LOG.make(made_by, {"raw_log": self.warehouse.current("raw_log", self.month)})[0]
 
+    def prepare(self, engine: Engine, mechanism: str, variant: str) -> Prepared:
+        """What a variant draws from, made once for many draws in one engine, which no other mechanism has used."""
+        return prepare_draws(mechanism, self.warehouse, engine, self.policy, self.month, variant)
+
     def draw(self, mechanism: str, variant: str, seed: int, policy: Policy | None = None) -> Simulated:
         """A seeded draw of a variant of any registered mechanism, as the policy, or another one, has it.
 
@@ -88,30 +94,52 @@ def hold_out(work: StudyWork, part: int, by: Literal["user", "record"] = "user")
         yield Fold(trained=divided[False], tested=divided[True])
 
 
+@contextmanager
+def change_people(
+    work: StudyWork, left_out: pa.Table | None = None, copied: pa.Table | None = None, accounts: int = 0
+) -> Iterator[Part]:
+    """The month without some users, and with accounts that repeat some rows; for the time of a block.
+
+    `left_out` has a column `user`; `copied` are rows of the raw log. Neither gets into any provenance.
+    """
+    assert work.month is not None
+    raw = work.warehouse.partition("raw_log", work.month, work.reads["raw_log"])
+    nobody, nothing = pa.table({"user": pa.array([], pa.string())}), pq.read_schema(raw.files("log")[0]).empty_table()
+    stated = {"left_out": left_out is not None, "accounts": accounts}
+    with temporary_directory(work.warehouse.studies) as folder:
+        with (
+            work.engine.table("people_left_out", nobody if left_out is None else left_out),
+            work.engine.table("copied_rows", nothing if copied is None else copied),
+        ):
+            part = _write_part(work, raw, folder, "studies/raw_log_with_other_people", stated, {"accounts": accounts})
+        yield part
+
+
 def _divide(work: StudyWork, raw: Partition, part: int, by: str, *, tested: bool, home: Path) -> Part:
+    stated = {"part": part, "parts": PARTS, "by": by, "tested": tested}
+    asked = {"by_record": by == "record", "parts": PARTS, "part": part, "tested": tested}
+    return _write_part(work, raw, home, "studies/part_of_raw_log", stated, asked)
+
+
+def _write_part(
+    work: StudyWork, raw: Partition, home: Path, statement: str, stated: dict[str, Any], asked: dict[str, Any]
+) -> Part:
+    """Some rows of a month as the raw log of a warehouse of their own; `stated` is what its provenance says of them."""
     assert work.month is not None
     warehouse = _warehouse_within(work.warehouse, home)
     provenance = describe(
         "raw_log",
         work.month,
         code_version=RAW_LOG_VERSION,
-        parameters={"part": part, "parts": PARTS, "by": by, "tested": tested},
+        parameters=stated,
         upstream={"raw_log": raw},
         run_id=work.run_id,
     )
 
-    def write(directory: Path) -> dict:
+    def write(directory: Path) -> dict[str, TableFacts]:
         with raw.verifying():
             work.engine.view("raw_log", raw.files("log"))
-            facts = work.engine.write(
-                "studies/part_of_raw_log",
-                directory / "log.parquet",
-                by_record=by == "record",
-                parts=PARTS,
-                part=part,
-                tested=tested,
-            )
-        return {"log": facts}
+            return {"log": work.engine.write(statement, directory / "log.parquet", **asked)}
 
     warehouse.write_partition(provenance, write)
     return Part(warehouse, work.engine, work.policy, work.month)

@@ -21,7 +21,7 @@ from qlog_assets.mechanisms.register import mechanism, simulated
 from qlog_assets.months import Month
 from qlog_assets.pipeline.cleaned_log import CLEANED_LOG
 from qlog_assets.pipeline.public_material import PUBLIC_LISTS, build_public_list
-from qlog_assets.pipeline.stage import Work, make_stages
+from qlog_assets.pipeline.stage import Inputs, Work, make_stages
 from qlog_assets.pipeline.steering import Steering, published_before
 from qlog_assets.policy import Policy
 from qlog_assets.privacy.guarantee import Guarantee
@@ -59,18 +59,37 @@ class Simulated:
         return {name: each.rows for name, each in self.drawn.tables.items()}
 
 
-def draw_simulated(
+@dataclass(frozen=True)
+class Prepared:
+    """A month that a variant can draw as often as it is asked to: what it reads was made once."""
+
+    engine: Engine
+    drawn_by: Mechanism
+    variant: str
+    parameters: Parameters
+    guarantee: Guarantee
+    inputs: Inputs
+    steering: Steering | None
+
+    def draw(self, seed: int) -> Simulated:
+        """One seeded draw."""
+        drawn = self.drawn_by.draw(
+            self.engine, self.inputs, self.variant, self.parameters, SeededRandom(seed), self.steering, in_study=True
+        )
+        return Simulated(drawn, self.parameters, self.guarantee, self.steering)
+
+
+def prepare_draws(
     name: str,
     warehouse: Warehouse,
     engine: Engine,
     policy: Policy,
     month: Month,
     variant: str,
-    seed: int,
     run_id: str | None = None,
     book: Book | None = None,
-) -> Simulated:
-    """Draw a month with seeded noise, from tables made beside what releases are made from."""
+) -> Prepared:
+    """Make what a variant draws from, beside what releases are made from."""
     drawn_by = simulated_mechanism(name)
     policy = policy.for_variant(drawn_by, variant)
     # What public lists decide is decided for a release; a paper is drawn with the parameters as they were set.
@@ -85,8 +104,22 @@ def draw_simulated(
     steering = None
     if drawn_by.is_steered(variant, chosen) and book is not None:
         steering = published_before(warehouse, book.ledger, policy.dataset, name, month)
-    drawn = drawn_by.draw(engine, inputs, variant, chosen, SeededRandom(seed), steering, in_study=True)
-    return Simulated(drawn, chosen, guarantee, steering)
+    return Prepared(engine, drawn_by, variant, chosen, guarantee, inputs, steering)
+
+
+def draw_simulated(
+    name: str,
+    warehouse: Warehouse,
+    engine: Engine,
+    policy: Policy,
+    month: Month,
+    variant: str,
+    seed: int,
+    run_id: str | None = None,
+    book: Book | None = None,
+) -> Simulated:
+    """Draw a month with seeded noise, from tables made beside what releases are made from."""
+    return prepare_draws(name, warehouse, engine, policy, month, variant, run_id, book).draw(seed)
 
 
 def simulate(

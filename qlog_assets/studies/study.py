@@ -11,7 +11,7 @@ from __future__ import annotations
 import csv
 import importlib.util
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -90,6 +90,9 @@ class Study:
     """HTML files by name, from the tables and the pictures."""
     words: Callable[[Tables, Any], str] = lambda tables, settings: ""
     """What was found, in a few sentences of Markdown."""
+    withheld: Callable[[Any], Collection[str]] = lambda settings: ()
+    """The tables that are in their files and nowhere else, by the settings: no command and no page of Dagster shows
+    them, not even how many rows they have."""
     per_month: bool = True
     reads: Callable[[StudyWork], dict[str, str]] = lambda work: {}
     """What it is made from, by name: a digest each. Another log is another study."""
@@ -123,7 +126,8 @@ def run_study(study: Study, work: StudyWork, progress: Progress = lambda done, o
             write_private(folder / FACTS, canonical_json(facts))
             tables = _measure(study.steps(work), work, folder / STEPS, progress)
             _write_answer(study, work, folder, tables)
-            facts |= {"finished": True, "tables": tables}
+            withheld = study.withheld(work.settings)
+            facts |= {"finished": True, "tables": {name: rows for name, rows in tables.items() if name not in withheld}}
         facts |= {"warning": _warning(study, work)}
         write_private(folder / FACTS, canonical_json(facts | {"answered_run": work.run_id}))
         seal(folder)
@@ -202,7 +206,9 @@ def _write_answer(study: Study, work: StudyWork, folder: Path, tables: Tables) -
     """Tables as CSV, pictures, and the text that shows them."""
     for name, rows in tables.items():
         with (folder / f"{name}.csv").open("w", encoding="utf-8", newline="") as stream:
-            writer = csv.DictWriter(stream, list(rows[0]) if rows else [])
+            # What a terminal shows comes first, in the same order; the steps' files have lost any other.
+            shown = (study.columns or {}).get(name, ())
+            writer = csv.DictWriter(stream, list(dict.fromkeys((*shown, *rows[0]))) if rows else [])
             writer.writeheader()
             writer.writerows(rows)
     pictures = study.pictures(tables)

@@ -216,6 +216,19 @@ def test_a_study_of_no_month_reads_none(ingested: Path, toy: Toy, ask: Ask) -> N
     assert facts["month"] is None and Path(facts["path"]).name.startswith("toy-")
 
 
+def test_a_withheld_table_is_in_its_file_and_nowhere_else(ingested: Path, toy: Toy, ask: Ask) -> None:
+    facts = ask(study=replace(toy.study, withheld=lambda settings: ("numbers",)))
+    folder = Path(facts["path"])
+    assert set(facts["tables"]) == {"last"} and set(read_facts(folder)["tables"]) == {"last"}  # type: ignore[index]
+    assert (folder / "numbers.csv").read_text(encoding="utf-8").count("\n") == 7
+
+
+def test_a_file_has_its_columns_in_the_order_that_a_terminal_shows(ingested: Path, toy: Toy, ask: Ask) -> None:
+    facts = ask(study=replace(toy.study, columns={"numbers": ("step", "number")}))
+    first = (Path(facts["path"]) / "numbers.csv").read_text(encoding="utf-8").splitlines()[0]
+    assert first == "step,number,seed"
+
+
 # The studies there are -----------------------------------------------------------------------------------------------
 
 

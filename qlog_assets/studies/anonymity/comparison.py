@@ -1,0 +1,136 @@
+"""Every variant of k-anonymity on one month: what it prints at each k, whom it covers, and what it gives away."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pydantic import Field
+
+from qlog_assets.mechanisms.baselines.inference import infer
+from qlog_assets.mechanisms.baselines.parameters import BaselineParameters
+from qlog_assets.mechanisms.register import mechanism
+from qlog_assets.months import Month
+from qlog_assets.pipeline.stage import Inputs
+from qlog_assets.privacy.parameters import Parameters
+from qlog_assets.privacy.randomness import SeededRandom
+from qlog_assets.storage.engine import Engine
+from qlog_assets.studies.parts import change_people
+from qlog_assets.studies.search_log import HISTORY, QUERY, WHOLE_SESSION
+from qlog_assets.studies.study import Row, StudyWork, Tables, cleaned_month
+
+MECHANISM = "baselines"
+HELD = {QUERY: "studies/held_queries", HISTORY: "studies/held_histories", WHOLE_SESSION: "studies/held_sessions"}
+"""Who holds what, by the column in which items are printed."""
+KNOWN, SENSITIVE = "a query that k planted people typed", "a sensitive query that all of them typed"
+
+
+class AnonymitySettings(Parameters):
+    """Which k are tried."""
+
+    thresholds: tuple[int, ...] = Field((2, 3, 5, 10, 20, 50, 100), min_length=1)
+    """k. The session logs' paper has 20, the CrowdLogging paper 2 to 200."""
+    seed: int = Field(1, ge=0)
+    """Nothing is drawn at random here; every study has one."""
+
+
+def variants() -> list[str]:
+    return list(mechanism(MECHANISM).variants)
+
+
+def compare(work: StudyWork, variant: str) -> Tables:
+    """A row per k: what a variant prints of the month, of how much of it, and which printed items betray a query."""
+    settings: AnonymitySettings = work.settings
+    inputs, rows = {"cleaned_log": cleaned_month(work)}, []
+    with Engine.open(work.warehouse) as engine:
+        for k in settings.thresholds:
+            printed = print_items(engine, inputs, work, variant, k)
+            rows.append({"variant": variant, "k": k, **covered(engine, printed), **inferred(engine, printed)})
+    return {"anonymity": rows}
+
+
+def attack(work: StudyWork) -> Tables:
+    """Planted people in the month, at the policy's k: what k - 1 accounts learn of one more, and what k betray."""
+    assert work.month is not None
+    section = work.policy.section(MECHANISM)
+    assert isinstance(section, BaselineParameters)
+    k = section.k
+    outcome = {}
+    for people in (k, k - 1):
+        with change_people(work, None, planted_rows(work.month), people) as part:
+            inputs = {"cleaned_log": part.cleaned}
+            for variant in variants():
+                with Engine.open(part.warehouse) as engine:
+                    printed = print_items(engine, inputs, work, variant, k)
+                    outcome[variant, people] = is_printed(printed), is_betrayed(engine, printed)
+    return {
+        "attacks": [
+            {
+                "variant": variant,
+                "k": k,
+                "printed_with": outcome[variant, k][0],
+                "printed_without": outcome[variant, k - 1][0],
+                "accounts_are_certain": outcome[variant, k][0] != outcome[variant, k - 1][0],
+                "sensitive_query_inferred": outcome[variant, k][1],
+            }
+            for variant in variants()
+        ]
+    }
+
+
+def print_items(engine: Engine, inputs: Inputs, work: StudyWork, variant: str, k: int) -> pa.Table:
+    """What a variant prints at some k."""
+    drawn_by = mechanism(MECHANISM)
+    chosen = drawn_by.plain_parameters(work.policy.section(MECHANISM)).with_changes(k=k)
+    drawn = drawn_by.draw(engine, inputs, variant, chosen, SeededRandom(work.settings.seed), in_study=True)
+    (table,) = drawn.tables.values()
+    return table.rows
+
+
+def planted_rows(month: Month) -> pa.Table:
+    """One session that every planted person has: two queries that nobody else types."""
+    at = month.start + timedelta(days=9)
+    times = pa.array([at, at + timedelta(minutes=1)], pa.timestamp("us"))
+    nothing = {"rank": pa.nulls(2, pa.int32()), "url": pa.nulls(2, pa.string())}
+    return pa.table({"user": ["", ""], "query": [KNOWN, SENSITIVE], "time": times, **nothing})
+
+
+def covered(engine: Engine, printed: pa.Table) -> Row:
+    """How many items are printed, and how many users and searches of the log stand behind them."""
+    column = next(name for name in HELD if name in printed.column_names)
+    engine.statement_table(HELD[column], "held_items")
+    with engine.table("printed_items", printed.select([column]).rename_columns(["item"])):
+        found = engine.row("studies/covered_by_print")
+    return {
+        "items": printed.num_rows,
+        "impressions_share": found["searches"] / max(1, found["all_searches"]),
+        "users": found["users"],
+        "users_share": found["users"] / max(1, found["all_users"]),
+    }
+
+
+def inferred(engine: Engine, printed: pa.Table) -> Row:
+    """Of the items of several queries, how many hold a query that betrays another one; none where items are single."""
+    if QUERY in printed.column_names:
+        return {"of_several_queries": 0, "homogeneous": 0, "known_queries": printed.num_rows, "betraying": 0}
+    found = infer(engine, printed)
+    return {
+        "of_several_queries": found.items,
+        "homogeneous": found.homogeneous,
+        "known_queries": found.known,
+        "betraying": found.betraying,
+    }
+
+
+def is_printed(printed: pa.Table) -> bool:
+    """Whether the sensitive query is in print."""
+    if QUERY in printed.column_names:
+        return bool(pc.any(pc.equal(printed[QUERY], SENSITIVE)).as_py())
+    lists = next(printed[name] for name in (HISTORY, WHOLE_SESSION) if name in printed.column_names)
+    return bool(pc.any(pc.equal(pc.list_flatten(lists), SENSITIVE)).as_py())
+
+
+def is_betrayed(engine: Engine, printed: pa.Table) -> bool:
+    """Whether whoever knows that somebody typed the one query learns with certainty that they typed the other."""
+    return QUERY not in printed.column_names and infer(engine, printed).betrayed_by.get(KNOWN, 0) > 0

@@ -1,0 +1,1 @@
+"""What each system would print of one person, and what an attacker learns of them."""
