@@ -40,6 +40,10 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     ),
     "forget": ("qlog forget --before 2006-03 --landing",),
     "study": ("qlog study", "qlog study zealous --month 2006-03 --seed 7"),
+    "compare": (
+        "qlog compare --month 2006-03",
+        "qlog compare --month 2006-03 --epsilon 1 --delta 1e-7 --set folds=5",
+    ),
     "person": ("qlog person --month 2006-03", "qlog person --month 2006-03 --user-file asked-by-ada.txt"),
     "suggest": ("qlog suggest 'weather'", "qlog suggest 'weather' --release sessions-2006-03-1f2e3d4c5b6a --count 10"),
     "plan": (

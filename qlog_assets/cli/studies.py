@@ -1,4 +1,6 @@
-"""The researcher's commands: `qlog study`, `qlog person`, `qlog suggest` and `qlog plan`. Parsing and printing only.
+"""The researcher's commands: `qlog study`, `qlog compare`, `qlog person`, `qlog suggest` and `qlog plan`.
+
+Parsing and printing only.
 
 What a study finds is private; suggestions come out of a published release.
 """
@@ -18,6 +20,7 @@ from qlog_assets.mechanisms.names import folder_names
 
 PLANNED = tuple(name for name in folder_names() if name != "baselines")
 SPREAD = "budget"
+COMPARISON = "compare"
 
 
 def study_lines(facts: dict[str, Any]) -> None:
@@ -35,6 +38,11 @@ def study_lines(facts: dict[str, Any]) -> None:
         if len(shown) < len(rows):
             console.print(f"{len(shown)} of {len(rows):,} rows; all of them: {title}.csv")
     console.print(f"private: {facts['path']}")
+
+
+def comparison_lines(facts: dict[str, Any]) -> None:
+    study_lines(facts)
+    console.print(f"page: {Path(facts['path']) / 'compare.html'}")
 
 
 def show_all(row: dict[str, Any]) -> bool:
@@ -115,6 +123,28 @@ def register(app: typer.Typer) -> None:
             asked = None if month is None else parse_month(month)
             facts = run_study_job(warehouse, policy, name, asked, settings, tell, bar)
         show(facts, as_json, study_lines)
+
+    @app.command()
+    def compare(
+        month: Annotated[str, typer.Option(help="YYYY-MM")],
+        epsilon: Annotated[str, typer.Option(help="ε of every system that may be published")] = "2",
+        delta: Annotated[str, typer.Option(help="δ of every system that may be published")] = "1e-6",
+        seed: Annotated[int, typer.Option(help="Seed of the noise")] = 1,
+        assignments: Sets = None,
+        as_json: Json = False,
+    ) -> None:
+        """Compare all systems on one log at the same ε and δ, scored on held-out users: one page, one table. Private.
+
+        The same as qlog study compare. --set folds=5 tests every user once; --set twin_rows=100000 chooses settings on
+        a smaller twin.
+        """
+        from qlog_assets.api.operations import run_study_job
+
+        settings = {**parse_settings(assignments), "epsilon": epsilon, "delta": delta, "seed": str(seed)}
+        warehouse, policy = opened()
+        with progress_bar(as_json) as (tell, bar):
+            facts = run_study_job(warehouse, policy, COMPARISON, parse_month(month), settings, tell, bar)
+        show(facts, as_json, comparison_lines)
 
     @app.command()
     def person(

@@ -123,6 +123,12 @@ class Variant:
         return self if self.study is None else replace(self, draw=self.study.draw, reads=self.study.reads)
 
 
+WHOEVER_RUNS_IT = (
+    "Whoever runs qlog holds the whole log: trust them to keep it, to draw the noise once and to publish only what was "
+    "drawn. Readers of a release need not be trusted."
+)
+
+
 @dataclass(frozen=True)
 class Mechanism:
     """One published system as implemented here."""
@@ -141,6 +147,8 @@ class Mechanism:
     """From the cleaned log, or an origin of their own, to what is drawn from; in order."""
     tables: tuple[TableLayout, ...] = ()
     """What is published. Without tables the mechanism can be studied and not released."""
+    trust: str = WHOEVER_RUNS_IT
+    """Whom people must trust who are in the log, in a sentence or two."""
     account: Callable[[Mapping[str, Any]], Account] = general_account
     """From a manifest to what the datasheet says of it."""
     attacks: Callable[[], Sequence[Case]] = tuple

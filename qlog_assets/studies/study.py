@@ -1,8 +1,9 @@
 """What a study is: a question about a log, answered in steps, kept in one private folder.
 
-A folder holds `study.json` (settings, tables and where it stands), a CSV file per table, PNG pictures and a short text,
-`study.md`. Steps that are done are kept, so a study that was interrupted goes on where it stopped; the same question
-with the same settings on the same log is answered from the folder. Everything in it is private.
+A folder holds `study.json` (settings, tables and where it stands), a CSV file per table, PNG pictures, pages where the
+study writes some, and a short text, `study.md`. Steps that are done are kept, so a study that was interrupted goes on
+where it stopped; the same question with the same settings on the same log is answered from the folder. Everything in it
+is private.
 """
 
 from __future__ import annotations
@@ -53,6 +54,8 @@ class StudyWork:
     """What the study is made from, as it was when it was asked: steps read these partitions, whatever comes later."""
     book: Book | None = None
     """Where the stages that it makes are entered, so that a release can use them."""
+    found: Tables = field(default_factory=dict)
+    """The rows of the steps before, by table: what was chosen there is not chosen again when a study goes on."""
 
 
 @dataclass(frozen=True)
@@ -85,6 +88,8 @@ class Study:
     """Which rows of a long table a terminal shows; all of them are in its file."""
     pictures: Callable[[Tables], dict[str, bytes]] = lambda tables: {}
     """PNG files by name."""
+    pages: Callable[[Tables, dict[str, bytes], StudyWork], dict[str, str]] = lambda tables, pictures, work: {}
+    """HTML files by name, from the tables and the pictures."""
     words: Callable[[Tables, Any], str] = lambda tables, settings: ""
     """What was found, in a few sentences of Markdown."""
     withheld: Callable[[Any], Collection[str]] = lambda settings: ()
@@ -192,7 +197,7 @@ def _measure(steps: Sequence[Step], work: StudyWork, folder: Path, progress: Pro
         progress(done, len(steps), step.name)
         path = folder / f"{step.name}.json"
         if not path.exists():
-            write_private(path, canonical_json(step.measure(work)))
+            write_private(path, canonical_json(step.measure(replace(work, found=tables))))
         for table, rows in json.loads(path.read_text(encoding="utf-8")).items():
             tables.setdefault(table, []).extend(rows)
     progress(len(steps), len(steps), "writing")
@@ -211,6 +216,8 @@ def _write_answer(study: Study, work: StudyWork, folder: Path, tables: Tables) -
     pictures = study.pictures(tables)
     for name, content in pictures.items():
         (folder / name).write_bytes(content)
+    for name, page in study.pages(tables, pictures, work).items():
+        (folder / name).write_text(page, encoding="utf-8")
     of = f" of {work.month}" if work.month else ""
     settings = ", ".join(f"{key} = {value}" for key, value in work.settings.as_public().items())
     lines = [f"# {study.title}{of}", "", study.question, "", study.words(tables, work.settings), ""]

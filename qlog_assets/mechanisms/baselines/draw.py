@@ -15,14 +15,18 @@ from qlog_assets.storage.engine import Engine
 
 
 def draw(engine: Engine, inputs: Inputs, variant: str, chosen: BaselineParameters, source: RandomSource) -> Drawn:
-    """The queries that a baseline prints. No noise is drawn."""
+    """The queries that a baseline prints, and by the same rule the clicks and transitions. No noise is drawn."""
     view_cleaned(engine, inputs["cleaned_log"])
     texts = engine.arrow("baselines/queries")["query"].combine_chunks()
     rows = engine.arrays("baselines/numbered_searches")
     printed = print_baseline(variant, rows["user_id"], rows["item_id"], len(texts), chosen.k)
-    return Drawn(
-        {"queries": DrawnTable(pa.table({"query": texts.take(pa.array(printed.indices)), "printed": printed.counts}))}
-    )
+    rule = {"k": chosen.k, "count_events": variant == "frequency", "print_events": variant != "users"}
+    tables = {
+        "queries": pa.table({"query": texts.take(pa.array(printed.indices)), "printed": printed.counts}),
+        "clicks": engine.arrow("baselines/clicks", **rule),
+        "transitions": engine.arrow("baselines/transitions", session_gap_minutes=SESSION_GAP_MINUTES, **rule),
+    }
+    return Drawn({name: DrawnTable(table) for name, table in tables.items()})
 
 
 def draw_histories(

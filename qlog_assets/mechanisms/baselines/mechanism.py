@@ -13,6 +13,12 @@ from qlog_assets.mechanisms.mechanism import Mechanism, Variant
 READS = ("cleaned_log",)
 
 
+TRUST = (
+    "Whoever runs it holds the whole log, and every reader must be trusted too: not to have made accounts, not to know "
+    "what others typed, and not to guess."
+)
+
+
 def attacks() -> Sequence[Case]:
     from qlog_assets.mechanisms.baselines.attacks import CASES
 
@@ -32,5 +38,6 @@ MECHANISM = Mechanism(
         "histories": Variant(guarantee.by_histories, draw_histories, READS),
         "sessions": Variant(guarantee.by_sessions, draw_sessions, READS),
     },
+    trust=TRUST,
     attacks=attacks,
 )

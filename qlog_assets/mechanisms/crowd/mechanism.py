@@ -20,6 +20,11 @@ from qlog_assets.months import Month
 from qlog_assets.privacy.guarantee import Guarantee
 from qlog_assets.storage.warehouse import Warehouse
 
+TRUST = (
+    "Nobody holds the log. Trust your own program; one relay of your route to keep to its task; and the server of "
+    "random numbers to delete its key and not to help the collector, which sees true counts of what enough people sent."
+)
+
 
 def as_variant(section: CrowdPolicy, variant: str) -> CrowdPolicy:
     """The section for a study of a variant: those of the paper have the paper's ε and δ unless somebody sets them."""
@@ -81,6 +86,7 @@ MECHANISM = Mechanism(
     },
     stages=STAGES,
     tables=TABLES,
+    trust=TRUST,
     account=account,
     section=CrowdPolicy,
     as_variant=as_variant,

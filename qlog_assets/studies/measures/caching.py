@@ -20,6 +20,13 @@ def fill_cache(counts: np.ndarray, sizes: np.ndarray, capacity: float) -> np.nda
     return np.array(kept, dtype=np.int64)
 
 
+def fill_slots(counts: np.ndarray, slots: int) -> np.ndarray:
+    """The entries to keep where all are of one size, such as pages of results: those with the largest counts above 0;
+    of equals, the first."""
+    order = np.argsort(-np.asarray(counts), kind="stable")[:slots]
+    return order[np.asarray(counts)[order] > 0]
+
+
 def hit_rate(kept: np.ndarray, lookups: np.ndarray) -> float:
     """The share of looked-up words that the cache holds; `lookups` is how often each word was looked up."""
     total = lookups.sum()

@@ -32,6 +32,11 @@ def settings(section: Parameters, epsilon: Fraction, delta: Fraction, pool: int)
             yield {"variant": variant, "artifacts_per_user": per_user, "epsilon": epsilon, "delta": delta}
 
 
+def compared(users: int) -> Settings:
+    """Hosts and addresses alone say nothing of a query and a page."""
+    return {"jobs": ("queries", "reformulations", "clicks")}
+
+
 def trial(people: Population, variant: str, chosen: CrowdParameters, seed: int, pool: Pool) -> Outcomes:
     told: Outcomes = {}
     for job in chosen.jobs:

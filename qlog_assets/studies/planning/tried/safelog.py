@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 
 import numpy as np
@@ -32,6 +32,19 @@ TABLES = {
 MODERN_SHARES = (Fraction(2, 5), Fraction(1, 4))
 """What the tables beside queries take of the budget of `modern`, all together."""
 MODERN_LIMITS = {"queries_per_user": 1000, "clicks_per_user": 1000}
+PAPERS_SCALE = Fraction(10)
+printed: Mapping[str, Settings] = {
+    "paper": {
+        "queries_per_user": 100,
+        "clicks_per_user": 100,
+        "threshold": 500,
+        "selection_scale": PAPERS_SCALE,
+        "query_scale": PAPERS_SCALE,
+        "click_scale": PAPERS_SCALE,
+        "transition_scale": None,
+    }
+}
+"""Figure 3, whose ε = 29.99 pays for no transitions."""
 
 
 def settings(section: SafelogPolicy, epsilon: Fraction, delta: Fraction, pool: int) -> Iterator[Settings]:

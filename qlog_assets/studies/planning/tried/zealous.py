@@ -46,6 +46,11 @@ def settings(section: Any, epsilon: Fraction, delta: Fraction, pool: int) -> Ite
                 }
 
 
+def compared(users: int) -> Settings:
+    """Keywords say nothing of a query."""
+    return {"kinds": ("queries", "pairs", "clicks")}
+
+
 def trial(people: Population, variant: str, chosen: ZealousParameters, seed: int, pool: Pool) -> Outcomes:
     told: Outcomes = {}
     for kind in chosen.kinds:
