@@ -36,6 +36,9 @@ class SearchLog:
     queries: pa.Table
     clicks: pa.Table
     transitions: pa.Table
+    counted: Literal["users", "events"] | None = "users"
+    """What the counts of queries are numbers of. None: of nothing that the log they are drawn from has, such as made-up
+    users, or the table does not say it, or there is no table of queries and their counts are at least so many."""
 
     @classmethod
     def of_tables(cls, tables: Mapping[str, pa.Table]) -> SearchLog:
@@ -66,7 +69,7 @@ class SearchLog:
                 found["transitions"].append(_counted(table, [QUERY, NEXT]))
             elif QUERY in columns and "host" not in columns:
                 found["queries"].append(_counted(table, [QUERY]))
-        return cls._joined(found)
+        return cls._joined(found, counted_in(tables))
 
     @classmethod
     def of_log(cls, engine: Engine, cleaned: Partition, count: Literal["users", "events"] = "users") -> SearchLog:
@@ -78,10 +81,10 @@ class SearchLog:
             "transitions": engine.arrow("studies/log_transitions", session_gap_minutes=SESSION_GAP_MINUTES),
         }
         keys = {"queries": [QUERY], "clicks": [QUERY, URL], "transitions": [QUERY, NEXT]}
-        return cls._joined({name: [_renamed(table, keys[name], count)] for name, table in tables.items()})
+        return cls._joined({name: [_renamed(table, keys[name], count)] for name, table in tables.items()}, count)
 
     @classmethod
-    def _joined(cls, found: Mapping[str, list[pa.Table]]) -> SearchLog:
+    def _joined(cls, found: Mapping[str, list[pa.Table]], counted: Literal["users", "events"] | None) -> SearchLog:
         clicks = _largest(found["clicks"], [QUERY, URL])
         transitions = _largest(found["transitions"], [QUERY, NEXT])
         mentioned = [
@@ -91,7 +94,16 @@ class SearchLog:
         ]
         queries = _largest(found["queries"], [QUERY])
         missing = _largest(mentioned, [QUERY]).join(queries.select([QUERY]), QUERY, join_type="left anti")
-        return cls(pa.concat_tables([queries, missing.select(queries.column_names)]), clicks, transitions)
+        return cls(pa.concat_tables([queries, missing.select(queries.column_names)]), clicks, transitions, counted)
+
+
+def counted_in(tables: Mapping[str, pa.Table]) -> Literal["users", "events"] | None:
+    """What a released table of queries alone says that it counts."""
+    for table in tables.values():
+        if QUERY in table.column_names and not {URL, NEXT, "host"} & set(table.column_names):
+            name = count_column(table)
+            return "users" if name == "users" else "events" if name == "events" else None
+    return None
 
 
 def count_column(table: pa.Table) -> str:

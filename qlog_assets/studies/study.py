@@ -18,12 +18,14 @@ from typing import Any
 
 from qlog_assets.errors import QlogError
 from qlog_assets.ledger import Book
+from qlog_assets.mechanisms.register import names
 from qlog_assets.months import Month
 from qlog_assets.pipeline.cleaned_log import CLEANED_LOG
+from qlog_assets.pipeline.public_material import PUBLIC_LISTS
 from qlog_assets.pipeline.stage import Work
 from qlog_assets.policy import Policy
 from qlog_assets.privacy.parameters import Parameters
-from qlog_assets.storage.digests import canonical_json, digest_of
+from qlog_assets.storage.digests import canonical_json, digest_of, file_checksum
 from qlog_assets.storage.engine import Engine
 from qlog_assets.storage.partition import Partition
 from qlog_assets.storage.private_files import seal, write_private
@@ -179,8 +181,25 @@ def _describe(study: Study, work: StudyWork) -> dict[str, Any]:
         "settings": work.settings.as_public(),
         "mechanism": study.mechanism,
         "parameters": section,
+        "drawn_with": drawn_with(work.policy, study.mechanism),
         "reads": dict(work.reads),
     }
+
+
+def drawn_with(policy: Policy, mechanism: str | None = None) -> str:
+    """A digest of all that a policy says of draws, of one mechanism or of all: sections, and public lists with their
+    files."""
+    lists = policy.lists
+    drawn = names() if mechanism is None else (mechanism,)
+    named = {name: lists.named_file(name) for name in PUBLIC_LISTS}
+    return digest_of(
+        {
+            "sections": {name: policy.section(name).as_public() for name in drawn},
+            "pool": lists.pool.as_public(),
+            "has_urls": lists.has_urls,
+            "files": {name: file_checksum(found[1]) for name, found in named.items() if found is not None},
+        }
+    )
 
 
 def _warning(study: Study, work: StudyWork) -> str | None:

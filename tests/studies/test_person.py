@@ -26,6 +26,7 @@ from qlog_assets.pipeline.raw_log import assemble_raw_log
 from qlog_assets.policy import Policy
 from qlog_assets.settings import Settings
 from qlog_assets.storage.engine import Engine
+from qlog_assets.storage.scratch import PREFIX
 from qlog_assets.storage.warehouse import Warehouse
 from qlog_assets.studies.parts import Part, change_people
 from qlog_assets.studies.person import study
@@ -33,7 +34,14 @@ from qlog_assets.studies.person.attackers import be_right, count_told_apart, is_
 from qlog_assets.studies.person.examination import PersonSettings, by_chance, describe, drawable, examine, variants
 from qlog_assets.studies.person.person import find_person
 from qlog_assets.studies.person.seen import longest_linked
-from qlog_assets.studies.person.who import digest_of_person, find_users, handing_over, read_user_file
+from qlog_assets.studies.person.who import (
+    HANDED_OVER,
+    digest_of_person,
+    find_users,
+    handed_over,
+    handing_over,
+    read_user_file,
+)
 from qlog_assets.studies.study import StudyWork
 from qlog_assets.synthetic import PERSONS_OWN_QUERY, write_log
 from qlog_assets.synthetic.person import DISTINCT_CLICKS, DISTINCT_QUERIES, PRIVATE
@@ -116,7 +124,7 @@ def test_baselines_are_certain_to_accounts_and_sound_systems_keep_within_their_b
     assert all((row["with"], row["without"], row["right"]) == (1, 0, 1) for row in accounts)
     assert all(row["promise"] == "none" and not row["may_be_published"] for row in tables["systems"])
     # Whoever repeats everything of hers links all of it, once she is the k-th.
-    (printed,) = [row for row in tables["printed"] if row["variant"] == "users"]
+    (printed,) = [row for row in tables["printed"] if row["variant"] == "users" and row["kind"] == "queries"]
     assert printed["theirs"] == DISTINCT_QUERIES and printed["with"] >= printed["without"]
     assert len(tables["items"]) == sum(
         len({(row["kind"], row["item"]) for row in tables["items"] if row["variant"] == variant})
@@ -284,3 +292,14 @@ def test_a_folders_name_tells_nobody_whose_it_is(home: Path, tmp_path: Path) -> 
     assert digests[0] == digests[1] != digests[2] == digests[3]
     assert read_user_file(user_file(tmp_path, REAL_ID)) == REAL_ID
     assert replace(study.STUDY).withheld(PersonSettings(who="named")) == study.TABLES
+
+
+def test_an_id_that_a_killed_run_left_is_nobodys_answer_and_is_removed(home: Path) -> None:
+    warehouse = warehouse_at(home)
+    left = warehouse.studies / f"{PREFIX}left"
+    left.mkdir(mode=0o700)
+    (left / HANDED_OVER).write_text("somebody else", encoding="utf-8")
+    with handing_over(warehouse, "4417749"):
+        assert handed_over(warehouse) == "4417749" and not left.exists()
+    with pytest.raises(QlogError, match="nobody was named"):
+        handed_over(warehouse)

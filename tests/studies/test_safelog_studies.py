@@ -143,14 +143,14 @@ def fold_row(fold: int, mean: float | None, half: float, tested: int) -> dict[st
     return dict(sorted((row | {"with_zeros": mean, "zeros_low": ends[0], "zeros_high": ends[1]}).items()))
 
 
-def test_folds_are_averaged_and_their_intervals_shrink() -> None:
+def test_folds_are_averaged_and_their_intervals_are_no_narrower_for_it() -> None:
     rows = [fold_row(0, 0.2, 0.03, 10), fold_row(1, 0.4, 0.04, 20)]
     tables = by_fold_and_over_folds("scores", {"scores_by_fold": rows}, ("K",))
     (row,) = tables["scores"]
     assert list(row) == ["K", "tested", "with_zeros", "zeros_low", "zeros_high", "evaluated", "as_paper", "users"]
     assert list(tables["scores_by_fold"][0])[:2] == ["fold", "K"]
     assert (row["tested"], row["users"]) == (30, 8) and row["with_zeros"] == pytest.approx(0.3)
-    assert (row["zeros_low"], row["zeros_high"]) == pytest.approx((0.275, 0.325))
+    assert (row["zeros_low"], row["zeros_high"]) == pytest.approx((0.265, 0.335))
 
 
 def test_a_fold_that_evaluates_nothing_leaves_the_others_as_they_are() -> None:

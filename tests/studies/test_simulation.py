@@ -141,7 +141,8 @@ def test_a_baseline_prints_what_k_users_have_with_exact_counts_and_promises_noth
         facts = qlog(ingested, *words).json
         assert facts["parameters"] == {"k": k} and facts["charged"] is False and facts["variant"] == variant
         assert facts["claimed"] is None and facts["proven"] is None and facts["gaps"]
-        return counts(pq.read_table(Path(facts["path"]) / "queries.parquet").to_pylist(), "query", of="printed")
+        rows = pq.read_table(Path(facts["path"]) / "queries.parquet").to_pylist()
+        return counts(rows, "query", of="users" if variant == "users" else "events")
 
     assert printed(USERS) == dict.fromkeys(POPULAR, USERS)
     assert printed(USERS + 1) == {}

@@ -104,6 +104,22 @@ def folders(home: Path) -> list[Path]:
     return sorted((home / "private" / "studies").iterdir())
 
 
+@pytest.mark.parametrize("change", ["safelog.threshold=12", "pool.probability=0.5", "a line of the pool's file"])
+def test_what_other_mechanisms_and_the_pool_are_drawn_with_is_part_of_the_question(
+    ingested: Path, ask: Ask, toy: Toy, change: str
+) -> None:
+    """A study of no single mechanism may draw any: an answer that is kept must not be shown for another policy."""
+    study, policy = replace(toy.study, mechanism=None), Policy.load(ingested / "policy.toml")
+    first = ask(study=study)
+    if "=" in change:
+        policy = policy.with_settings(dict([change.split("=")]))
+    else:
+        with (ingested / "pool.txt").open("a", encoding="utf-8") as pool:
+            pool.write("one more\n")
+    assert ask(study=study, policy=policy)["path"] != first["path"] and toy.measured["first"] == 2
+    assert ask(study=study, policy=policy)["finished"] and toy.measured["first"] == 2
+
+
 # One folder ----------------------------------------------------------------------------------------------------------
 
 

@@ -21,12 +21,13 @@ def draw(engine: Engine, inputs: Inputs, variant: str, chosen: BaselineParameter
     rows = engine.arrays("baselines/numbered_searches")
     printed = print_baseline(variant, rows["user_id"], rows["item_id"], len(texts), chosen.k)
     rule = {"k": chosen.k, "count_events": variant == "frequency", "print_events": variant != "users"}
+    counted = "events" if rule["print_events"] else "users"
     tables = {
         "queries": pa.table({"query": texts.take(pa.array(printed.indices)), "printed": printed.counts}),
         "clicks": engine.arrow("baselines/clicks", **rule),
         "transitions": engine.arrow("baselines/transitions", session_gap_minutes=SESSION_GAP_MINUTES, **rule),
     }
-    return Drawn({name: DrawnTable(table) for name, table in tables.items()})
+    return Drawn({name: DrawnTable(table.rename_columns({"printed": counted})) for name, table in tables.items()})
 
 
 def draw_histories(

@@ -80,11 +80,11 @@ def attack(work: StudyWork) -> Tables:
 
 
 def print_items(engine: Engine, inputs: Inputs, work: StudyWork, variant: str, k: int) -> pa.Table:
-    """What a variant prints at some k."""
+    """What a variant prints of queries, histories or sessions at some k; what it prints of clicks is left aside."""
     drawn_by = mechanism(MECHANISM)
     chosen = drawn_by.plain_parameters(work.policy.section(MECHANISM)).with_changes(k=k)
     drawn = drawn_by.draw(engine, inputs, variant, chosen, SeededRandom(work.settings.seed), in_study=True)
-    (table,) = drawn.tables.values()
+    table = drawn.tables.get("queries") or next(iter(drawn.tables.values()))
     return table.rows
 
 

@@ -32,8 +32,13 @@ def twin_rows(settings: CompareSettings, rows: int) -> int:
     """How many rows the twin of a month of so many has: one digit of the number, a million at most."""
     if settings.twin_rows is not None:
         return settings.twin_rows
+    return max(min(one_digit(rows), LARGEST_TWIN), 1_000)
+
+
+def one_digit(rows: int) -> int:
+    """A number of rows as people tell it in public."""
     digit = 10 ** int(math.log10(max(rows, 1)))
-    return max(min(round(rows / digit) * digit, LARGEST_TWIN), 1_000)
+    return round(rows / digit) * digit
 
 
 def make_twin(settings: CompareSettings, rows: int) -> Population:

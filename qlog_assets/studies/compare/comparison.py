@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 
 from qlog_assets.mechanisms.mechanism import Mechanism
 from qlog_assets.pipeline.public_material import load_public_list
-from qlog_assets.studies.compare.choosing import choose, make_twin
+from qlog_assets.studies.compare.choosing import choose, make_twin, one_digit
 from qlog_assets.studies.compare.drawing import draw_apart
 from qlog_assets.studies.compare.same_law import check_same_law
 from qlog_assets.studies.compare.scoring import Judge
@@ -45,7 +45,7 @@ class Comparison:
         rows = drawn_rows(work)
         if self._twin is None:
             self._twin = make_twin(self.settings, rows)
-        return {"choices": choose(work, drawn, self._twin, users_like(self._twin, rows))}
+        return {"choices": choose(work, drawn, self._twin, users_like(self._twin, one_digit(rows)))}
 
     # On the month -----------------------------------------------------------------------------------------------------
 

@@ -63,6 +63,10 @@ class Draw:
     """Why nothing could be drawn, where that is so."""
 
 
+class UndrawableError(QlogError):
+    """The mechanism itself refuses to draw: an answer that is kept. All else fails the step, to be tried again."""
+
+
 def draw_apart(system: System, part: Part, seed: int) -> Draw:
     """A seeded draw of a system from a part of a month: from its cleaned log, which is made before the clock runs.
 
@@ -82,7 +86,7 @@ def draw_apart(system: System, part: Part, seed: int) -> Draw:
         )
         try:
             facts = ask(asked)
-        except QlogError as error:
+        except UndrawableError as error:
             return Draw({}, None, None, None, None, str(error))
         tables = {path.stem: pq.read_table(path) for path in sorted(folder.glob("*.parquet"))}
     return Draw(tables, **facts)
@@ -109,11 +113,12 @@ def ask(asked: Asked) -> dict[str, Any]:
             f"{asked.mechanism} {asked.variant}: the process that draws ended before it was done, perhaps for want of "
             "memory"
         )
-    told = pickle.loads(answer)
-    if isinstance(told, QlogError):
-        raise told
-    facts: dict[str, Any] = told
-    return facts
+    told: dict[str, Any] = pickle.loads(answer)
+    if "refused" in told:
+        raise UndrawableError(told["refused"])
+    if "failed" in told:
+        raise QlogError(f"{asked.mechanism} {asked.variant} could not be drawn ({told['failed']})")
+    return told
 
 
 def answer_request(asked: Asked) -> dict[str, Any]:
@@ -153,13 +158,12 @@ def main() -> None:
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # whatever a library prints is no answer
     asked: Asked = pickle.load(sys.stdin.buffer)
-    told: object
     try:
         told = answer_request(asked)
     except QlogError as error:
-        told = QlogError(str(error))
+        told = {"refused": str(error)}
     except Exception as error:  # noqa: BLE001 - for the asker; its words may quote a value, its name does not
-        told = QlogError(f"{asked.mechanism} {asked.variant} could not be drawn ({type(error).__name__})")
+        told = {"failed": type(error).__name__}
     answers.write(pickle.dumps(told))
     answers.close()
 

@@ -56,6 +56,6 @@ def check_same_law(users: np.ndarray, epsilon: Fraction, delta: Fraction, seed: 
 
 
 def is_same(rows: list[Row]) -> bool:
-    return all(
+    return any(row["printed"] for row in rows) and all(
         row["same_draws"] and row["same_noise"] and row["crowd_threshold"] == row["zealous_threshold"] for row in rows
     )

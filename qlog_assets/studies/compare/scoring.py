@@ -38,6 +38,8 @@ class Judge:
     settings: CompareSettings
     truth: SearchLog
     """The log that releases are drawn from, with its numbers of users."""
+    truth_events: np.ndarray
+    """How often each of its queries was typed."""
     searches: pa.Table
     """Held-out searches: query and count."""
     tested: TestedClicks
@@ -52,7 +54,10 @@ class Judge:
         clicks = TestedClicks.of_log(engine, tested, trained)
         searches = SearchLog.of_log(engine, tested, "events").queries
         truth = SearchLog.of_log(engine, trained)
-        return cls(settings, truth, searches, clicks, held_out_prefixes(engine, tested, settings), public)
+        events = SearchLog.of_log(engine, trained, "events")
+        assert texts(events.queries, QUERY).equals(texts(truth.queries, QUERY))
+        prefixes = held_out_prefixes(engine, tested, settings)
+        return cls(settings, truth, events.queries["count"].to_numpy(), searches, clicks, prefixes, public)
 
     def score(self, log: SearchLog) -> dict[str, float | int | None]:
         """Every figure of the comparison that a log's content decides."""
@@ -114,22 +119,28 @@ class Judge:
         """Printed counts of queries beside the users who typed them, and what should not have been printed at all."""
         places = number(texts(self.truth.queries, QUERY), log.queries[QUERY])
         users = np.where(places >= 0, self.truth.queries["count"].to_numpy()[places], 0.0)
-        errors = np.abs(log.queries["count"].to_numpy() - users)
         few = log.queries.filter(pa.array(users < FEW))
         known = pc.is_in(few[QUERY], value_set=self.public)
         return {
-            "median_error": median(errors),
-            "median_relative_error": median(errors / np.maximum(users, 1)),
+            **self._errors(log, places, users),
             "nobodys": int((users == 0).sum()),
             "one_persons": int(len(few) - pc.sum(known).as_py()) if len(few) else 0,
         }
 
+    def _errors(self, log: SearchLog, places: np.ndarray, users: np.ndarray) -> dict[str, float | int | None]:
+        """Printed counts beside the truth that they are counts of; none where they are of something else."""
+        if log.counted is None:
+            return {"median_error": None, "median_relative_error": None}
+        truth = users if log.counted == "users" else np.where(places >= 0, self.truth_events[places], 0.0)
+        errors = np.abs(log.queries["count"].to_numpy() - truth)
+        return {"median_error": median(errors), "median_relative_error": median(errors / np.maximum(truth, 1))}
+
     def _own_clicks(self, log: SearchLog) -> int:
-        """Printed clicks on pages that are in no public list, of which one person made all: that pair was theirs."""
+        """Printed clicks of which one person made all: that this page was opened for that query was theirs alone, even
+        where page and query are public."""
         known = self.truth.clicks.rename_columns({"count": "users"})
-        found = log.clicks.join(known, [QUERY, URL], join_type="left outer")
-        few = found.filter(pc.less(pc.fill_null(found["users"], 0.0), FEW))
-        return few.num_rows - (pc.sum(pc.is_in(few[URL], value_set=self.public)).as_py() or 0)
+        found = log.clicks.join(known, [QUERY, URL], join_type="inner")
+        return int(pc.sum(pc.less(found["users"], FEW)).as_py() or 0)
 
 
 def held_out_prefixes(engine: Engine, tested: Partition, settings: CompareSettings) -> Prefixes:

@@ -21,7 +21,7 @@ from qlog_assets.pipeline.cleaned_log import view_cleaned
 from qlog_assets.sources.user_ids import canonical_user, reason_against
 from qlog_assets.storage.plain_files import open_plain
 from qlog_assets.storage.private_files import OTHERS, write_private
-from qlog_assets.storage.scratch import hold_lock
+from qlog_assets.storage.scratch import PREFIX, hold_lock, remove_leftovers, temporary_directory
 from qlog_assets.storage.secret_keys import find_key, make_key
 from qlog_assets.storage.warehouse import Warehouse
 from qlog_assets.studies.study import StudyWork, cleaned_month
@@ -58,21 +58,20 @@ def handing_over(warehouse: Warehouse, text: str) -> Iterator[None]:
     user = canonical_user(text)
     if reason_against(user) is not None or len(user.encode()) > LONGEST_ID_BYTES or len(user.splitlines()) != 1:
         raise QlogError(f"that is no user id: {WANTED}")
-    place = warehouse.studies / HANDED_OVER
     with hold_lock(warehouse.locks / "person.lock", WAIT_SECONDS, "another process asks about a person"):
-        write_private(place, user)
-        try:
+        remove_leftovers(warehouse.studies)  # what a killed process handed over was of somebody else
+        # In a scratch directory: whoever works next removes what a killed process leaves there.
+        with temporary_directory(warehouse.studies) as folder:
+            write_private(folder / HANDED_OVER, user)
             yield
-        finally:
-            place.unlink(missing_ok=True)
 
 
 def handed_over(warehouse: Warehouse) -> str:
     """The id that a command handed over."""
-    try:
-        return (warehouse.studies / HANDED_OVER).read_text(encoding="utf-8")
-    except FileNotFoundError:
-        raise QlogError("nobody was named: a person is named by qlog person --user-file FILE, never here") from None
+    places = list(warehouse.studies.glob(f"{PREFIX}*/{HANDED_OVER}"))
+    if len(places) != 1:
+        raise QlogError("nobody was named: a person is named by qlog person --user-file FILE, never here")
+    return places[0].read_text(encoding="utf-8")
 
 
 def digest_of_person(warehouse: Warehouse) -> str:

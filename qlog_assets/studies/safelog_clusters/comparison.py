@@ -20,7 +20,6 @@ from qlog_assets.mechanisms.register import mechanism, releasable
 from qlog_assets.policy import Policy
 from qlog_assets.privacy.guarantee import Guarantee
 from qlog_assets.privacy.parameters import Listed, Parameters, Scale
-from qlog_assets.storage.digests import digest_of
 from qlog_assets.studies.measures.clusters import cluster_sites, purity, synthetic_topics, without_stray_clicks
 from qlog_assets.studies.parts import Part
 from qlog_assets.studies.safelog_clusters import printed
@@ -66,12 +65,6 @@ class ClusterSettings(Parameters):
             **scales,
         )
         return policy.with_changes(mechanisms={**policy.mechanisms, SAFELOG: changed})
-
-
-def log_and_policy(work: StudyWork) -> dict[str, str]:
-    """What the study is made from: the month's log, and a policy that has a section for every mechanism."""
-    raw = work.warehouse.current("raw_log", str(work.month))
-    return {"raw_log": raw.provenance.shape, "policy": digest_of(work.policy.as_public())}
 
 
 def released_variants(policy: Policy) -> Iterator[tuple[str, str]]:

@@ -11,13 +11,13 @@ from qlog_assets.studies.safelog_clusters.comparison import (
     ORIGINAL,
     SAME_QUERIES,
     ClusterSettings,
-    log_and_policy,
     measure_original,
     measure_paper,
     measure_variant,
     released_variants,
 )
 from qlog_assets.studies.safelog_clusters.printed import CLUSTERS_LABELLED, PURITY, SITES_LABELLED
+from qlog_assets.studies.session_logs import raw_log_of
 from qlog_assets.studies.study import Row, Step, Study, StudyWork, Tables
 
 QUESTION = (
@@ -95,5 +95,5 @@ STUDY = Study(
     shown_rows={"clusters": lambda row: row["most_sites"] is not None},
     pictures=pictures,
     words=words,
-    reads=log_and_policy,
+    reads=raw_log_of,
 )

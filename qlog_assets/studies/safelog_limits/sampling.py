@@ -46,7 +46,7 @@ class UserHistories:
         view_cleaned(engine, cleaned, transitions=False)
         engine.view("whole_log", cleaned.files("log"))
         engine.statement_table("studies/users_in_order")
-        tables = [engine.arrow(f"studies/{name}_of_users") for name in ("searches", "clicks")]
+        tables = [engine.arrow(name) for name in ("studies/searches_of_users", "studies/clicks_of_users")]
         texts = pa.chunked_array([chunk for each in tables for chunk in each["query"].cast(pa.string()).chunks])
         encoded = texts.combine_chunks().dictionary_encode()
         query_ids = np.split(encoded.indices.to_numpy().astype(np.int64), [tables[0].num_rows])
