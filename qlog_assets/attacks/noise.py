@@ -222,19 +222,19 @@ def steered_new(source: RandomSource) -> AuditResult:
 
 @CASES.add("A11", "steered selection, an item that others leave out", "pass")
 def steered_left_out(source: RandomSource) -> AuditResult:
-    """About 4.4 % of 5 %: Y of others lifts the item over the first look, X alone gives it weight in the second."""
+    """About 4.2 % of 4.5 %: Y of others lifts the item over the first look, X alone gives it weight in the second."""
     return attack_left_out_items(steered(500, "0.1", second_look_only=True), source, RUNS // 40)
 
 
 @CASES.add("A11", "steered selection, several items that others leave out", "pass")
 def steered_several_left_out(source: RandomSource) -> AuditResult:
-    """About 3.6 % of 5 %: at ε = 2 even weights of as many items as may have some are worst; 5,000 runs of 348 rows."""
+    """About 3.3 % of 4.5 %: at ε = 2 even weights of as many items as may have some are worst; 5,000 runs of 348 rows."""
     return attack_left_out_items(steered(2, "0.1", 2, second_look_only=True), source, RUNS // 200)
 
 
 @CASES.add("A11", "steered selection, several new items", "pass")
 def steered_several_new(source: RandomSource) -> AuditResult:
-    """About 1.3 % of 5 %: at ε = 2 few of X's items pass the first look, on which the threshold does not count."""
+    """About 1.2 % of 5 %: at ε = 2 few of X's items pass the first look, on which the threshold does not count."""
     return attack_new_items(steered(2, "0.1", new_items_only=True), source, RUNS // 10)
 
 
@@ -247,13 +247,13 @@ def steered_threshold_too_low(source: RandomSource) -> AuditResult:
 
 @CASES.add("A11", "steered selection, a new item that the first look names", "pass")
 def steered_certain(source: RandomSource) -> AuditResult:
-    """About 0.48 % of 0.5 %: what the first look may spend; nothing passes the second."""
+    """About 0.45 % of 0.5 %: what the first look may spend; nothing passes the second."""
     return attack_new_items(first_look_target(), source, RUNS // 2)
 
 
 @CASES.add("A11", "steered selection, threshold of the first look one percent too low", "fail")
 def steered_certain_too_low(source: RandomSource) -> AuditResult:
-    """About 0.7 % where 0.5 % is claimed."""
+    """About 0.76 % where 0.5 % is claimed."""
     return attack_new_items(first_look_target(Fraction(99, 100)), source, RUNS // 2)
 
 

@@ -37,8 +37,12 @@ def temporary_directory(beside: Path) -> Iterator[Path]:
     try:
         yield scratch
     finally:
-        shutil.rmtree(scratch, ignore_errors=True)
-        os.close(descriptor)
+        try:
+            shutil.rmtree(scratch, ignore_errors=True)
+        finally:
+            # A signal may have ended the first try half-way; without one there is nothing left to remove.
+            shutil.rmtree(scratch, ignore_errors=True)
+            os.close(descriptor)
 
 
 @contextlib.contextmanager
