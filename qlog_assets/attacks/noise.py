@@ -228,7 +228,7 @@ def steered_left_out(source: RandomSource) -> AuditResult:
 
 @CASES.add("A11", "steered selection, several items that others leave out", "pass")
 def steered_several_left_out(source: RandomSource) -> AuditResult:
-    """About 3.3 % of 4.5 %: at ε = 2 even weights of as many items as may have some are worst; 5,000 runs of 348 rows."""
+    """About 3.3 % of 4.5 %: at ε = 2 even weights of as many items as may have some are worst; 5,000 runs."""
     return attack_left_out_items(steered(2, "0.1", 2, second_look_only=True), source, RUNS // 200)
 
 
