@@ -222,13 +222,13 @@ def steered_new(source: RandomSource) -> AuditResult:
 
 @CASES.add("A11", "steered selection, an item that others leave out", "pass")
 def steered_left_out(source: RandomSource) -> AuditResult:
-    """About 4.2 % of 4.5 %: Y of others lifts the item over the first look, X alone gives it weight in the second."""
+    """About 4.1 % of 4.5 %: Y of others lifts the item over the first look, X alone gives it weight in the second."""
     return attack_left_out_items(steered(500, "0.1", second_look_only=True), source, RUNS // 40)
 
 
 @CASES.add("A11", "steered selection, several items that others leave out", "pass")
 def steered_several_left_out(source: RandomSource) -> AuditResult:
-    """About 3.3 % of 4.5 %: at ε = 2 even weights of as many items as may have some are worst; 5,000 runs."""
+    """About 3.1 % of 4.5 %: at ε = 2 even weights of as many items as may have some are worst; 5,000 runs."""
     return attack_left_out_items(steered(2, "0.1", 2, second_look_only=True), source, RUNS // 200)
 
 

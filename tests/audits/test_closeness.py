@@ -124,7 +124,7 @@ def test_a10_sees_one_release_at_its_claim_and_25_far_below_theirs(finding: Find
 
 
 def test_a11_sees_new_items_of_a_steered_selection_use_up_their_delta(finding: Finding) -> None:
-    """4.7 % of 5 %, which is the part of δ for new items, and 4.2 and 3.3 % of the 4.5 % that the second look has:
+    """4.7 % of 5 %, which is the part of δ for new items, and 4.0 and 3.0 % of the 4.5 % that the second look has:
     sampling, in 100,000 to 5,000 runs. 0.45 % of the 0.5 % that the first look has.
 
     1.2 % of 5 % where X's items must pass the first look by themselves at a small ε. The claim may not count on that,
@@ -132,7 +132,7 @@ def test_a11_sees_new_items_of_a_steered_selection_use_up_their_delta(finding: F
     """
     assert_near(finding("A11 steered selection, a new item"), 0.045, 0.05)
     assert_near(finding("A11 steered selection, an item that others leave out"), 0.039, 0.045)
-    assert_near(finding("A11 steered selection, several items that others leave out"), 0.031, 0.045)
+    assert_near(finding("A11 steered selection, several items that others leave out"), 0.029, 0.045)
     assert_near(finding("A11 steered selection, several new items"), 0.0115, 0.05)
     assert_near(finding("A11 steered selection, a new item that the first look names"), 0.0043, 0.005)
     assert finding("A11 steered selection, threshold one percent too low").measured > 0.075
