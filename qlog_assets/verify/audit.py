@@ -246,16 +246,26 @@ class ReleaseAudit:
         elif charge.state == "withdrawn":
             self._withdrawn(charge, verdict)
         elif charge.state != "published":
-            verdict.findings.append(
-                f"charged and {charge.state}, but not published: run the release again"
-                + (", or qlog ledger abandon" if charge.state == "reserved" else "")
-            )
-            draw = self._draw(charge, verdict)
-            if draw is not None and draw.release.failure is not None:
-                verdict.findings = ["its draw failed after noise was drawn, and its charge stays: withdraw it"]
+            self._unpublished(charge, verdict)
         else:
             self._published(charge, verdict)
         return verdict
+
+    def _unpublished(self, charge: Charge, verdict: ReleaseVerdict) -> None:
+        """Charged without a release: to be mended, unless a later draw of the month is what is published instead."""
+        current = self.ledger.live(charge.dataset, charge.month, charge.mechanism)[-1]
+        superseded = current.release_id != charge.release_id
+        draw = self._draw(charge, verdict, needed=not superseded)
+        if draw is not None and draw.release.failure is not None:
+            verdict.findings = ["its draw failed after noise was drawn, and its charge stays: withdraw it"]
+        elif superseded and charge.state == "drawn":
+            verdict.notes.append(f"drawn and never published, and its charge stays: {current.release_id} came after it")
+        elif superseded:
+            verdict.findings.append(f"charged, and {current.release_id} came after it: qlog ledger abandon")
+        else:
+            remedy = ", or qlog ledger abandon" if charge.state == "reserved" else ""
+            unpublished = f"charged and {charge.state}, but not published: run the release again{remedy}"
+            verdict.findings.insert(0, unpublished)
 
     def _published(self, charge: Charge, verdict: ReleaseVerdict) -> None:
         path = release_path(self.warehouse, charge)
@@ -265,7 +275,7 @@ class ReleaseAudit:
             verdict.recomputed.append("its public files: their checksums, against manifest and ledger")
         audit_guarantee(charge, manifest, verdict)
         verdict.recomputed.append("its ε and δ, from the parameters that the ledger recorded")
-        draw = self._draw(charge, verdict)
+        draw = self._draw(charge, verdict, needed=False)
         if draw is not None and not verdict.findings:
             verdict.findings += differences_from_draw(path, draw, releasable_mechanism(charge.mechanism))
             verdict.recomputed.append("its public tables, from the stored draw")
@@ -283,15 +293,15 @@ class ReleaseAudit:
         verdict.notes += notes
         verdict.believed += ALWAYS_BELIEVED
 
-    def _draw(self, charge: Charge, verdict: ReleaseVerdict) -> Draw | None:
+    def _draw(self, charge: Charge, verdict: ReleaseVerdict, *, needed: bool) -> Draw | None:
         """The stored draw, if it is there and is the one the ledger recorded."""
         if charge.draw_digest is None:
             return None
         if not (self.warehouse.draws / charge.fingerprint).exists():
-            if charge.state == "published":
-                verdict.notes.append("its stored draw is no longer there")
-            else:
+            if needed:
                 verdict.findings.append("draw: it was stored and is gone: restore private/draws from a backup")
+            else:
+                verdict.notes.append("its stored draw is no longer there")
             return None
         try:
             draw = load_draw(self.warehouse, charge.fingerprint)

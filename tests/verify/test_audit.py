@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import signal
 from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
@@ -14,7 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 import sqlalchemy as sa
 from support.cli import qlog
-from support.door import MARCH, charges, door_at, materialize, release, warehouse_at
+from support.door import MARCH, Child, charges, die_releasing, door_at, materialize, release, warehouse_at
 from support.instances import Prepared, make_home
 from support.ledgers import hand_in
 from support.stages import with_later_stage
@@ -264,6 +265,34 @@ def test_a_charge_without_a_release_is_a_finding_until_it_is_given_back(drawn: P
     ]
     release(drawn)
     assert audit(drawn).ok
+
+
+@pytest.mark.parametrize("kept", [True, False])
+def test_a_draw_that_another_came_after_before_it_was_published_is_told_and_is_no_finding(
+    drawn: Path, kept: bool
+) -> None:
+    """Nothing of it can be published any more, so "run the release again" would be refused."""
+    (first,) = charges(drawn)
+    if not kept:
+        shutil.rmtree(drawn / "private" / "draws" / first.fingerprint)
+    second = release(drawn, again="another process asked for one more in between").charge
+    report = audit(drawn)
+    assert report.ok, report.all_findings
+    (verdict,) = (each for each in report.releases if each.release_id == first.release_id)
+    assert any(f"{second.release_id} came after it" in note for note in verdict.notes)
+    door_at(drawn).withdraw(second.release_id, "it was one too many")
+    assert [finding.split(": ")[1] for finding in audit(drawn).all_findings][0] == "charged and drawn, but not published"
+
+
+def test_a_reservation_that_another_draw_came_after_can_only_be_given_back(chained: Path) -> None:
+    assert Child(die_releasing, chained, "charge_reserved").end().code == -signal.SIGKILL
+    (first,) = charges(chained)
+    second = release(chained, again="the first one died").charge
+    assert audit(chained).all_findings == [
+        f"{first.release_id}: charged, and {second.release_id} came after it: qlog ledger abandon"
+    ]
+    door_at(chained).abandon(first.release_id, "nothing was drawn for it")
+    assert audit(chained).ok
 
 
 def test_files_of_another_data_set_in_a_shared_ledger_are_not_looked_for_here(released: Path) -> None:
