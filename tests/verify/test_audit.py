@@ -281,7 +281,7 @@ def test_a_draw_that_another_came_after_before_it_was_published_is_told_and_is_n
     (verdict,) = (each for each in report.releases if each.release_id == first.release_id)
     assert any(f"{second.release_id} came after it" in note for note in verdict.notes)
     door_at(drawn).withdraw(second.release_id, "it was one too many")
-    assert [finding.split(": ")[1] for finding in audit(drawn).all_findings][0] == "charged and drawn, but not published"
+    assert "charged and drawn, but not published" in audit(drawn).all_findings[0]
 
 
 def test_a_reservation_that_another_draw_came_after_can_only_be_given_back(chained: Path) -> None:
