@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import timedelta
 
 import pyarrow as pa
 import pyarrow.compute as pc
 from pydantic import Field
 
+from qlog_assets.mechanisms.baselines.draw import NumberedSearches, print_histories, print_queries, print_sessions
 from qlog_assets.mechanisms.baselines.inference import infer
 from qlog_assets.mechanisms.baselines.parameters import BaselineParameters
 from qlog_assets.mechanisms.register import mechanism
 from qlog_assets.months import Month
-from qlog_assets.pipeline.stage import Inputs
+from qlog_assets.pipeline.cleaned_log import view_cleaned
 from qlog_assets.privacy.parameters import Parameters
-from qlog_assets.privacy.randomness import SeededRandom
 from qlog_assets.storage.engine import Engine
 from qlog_assets.studies.parts import change_people
 from qlog_assets.studies.search_log import HISTORY, QUERY, WHOLE_SESSION
@@ -23,6 +24,8 @@ from qlog_assets.studies.study import Row, StudyWork, Tables, cleaned_month
 MECHANISM = "baselines"
 HELD = {QUERY: "studies/held_queries", HISTORY: "studies/held_histories", WHOLE_SESSION: "studies/held_sessions"}
 """Who holds what, by the column in which items are printed."""
+WHOLE = {"histories": print_histories, "sessions": print_sessions}
+"""Variants that print items of several queries."""
 KNOWN, SENSITIVE = "a query that k planted people typed", "a sensitive query that all of them typed"
 
 
@@ -42,10 +45,13 @@ def variants() -> list[str]:
 def compare(work: StudyWork, variant: str) -> Tables:
     """A row per k: what a variant prints of the month, of how much of it, and which printed items betray a query."""
     settings: AnonymitySettings = work.settings
-    inputs, rows = {"cleaned_log": cleaned_month(work)}, []
+    rows = []
     with Engine.open(work.warehouse) as engine:
+        view_cleaned(engine, cleaned_month(work))
+        print_at = prepare_print(engine, variant, min(settings.thresholds))
+        hold_items(engine, print_at(min(settings.thresholds)))
         for k in settings.thresholds:
-            printed = print_items(engine, inputs, work, variant, k)
+            printed = print_at(k)
             rows.append({"variant": variant, "k": k, **covered(engine, printed), **inferred(engine, printed)})
     return {"anonymity": rows}
 
@@ -59,10 +65,10 @@ def attack(work: StudyWork) -> Tables:
     outcome = {}
     for people in (k, k - 1):
         with change_people(work, None, planted_rows(work.month), people) as part:
-            inputs = {"cleaned_log": part.cleaned}
             for variant in variants():
                 with Engine.open(part.warehouse) as engine:
-                    printed = print_items(engine, inputs, work, variant, k)
+                    view_cleaned(engine, part.cleaned)
+                    printed = prepare_print(engine, variant, k)(k)
                     outcome[variant, people] = is_printed(printed), is_betrayed(engine, printed)
     return {
         "attacks": [
@@ -79,13 +85,14 @@ def attack(work: StudyWork) -> Tables:
     }
 
 
-def print_items(engine: Engine, inputs: Inputs, work: StudyWork, variant: str, k: int) -> pa.Table:
-    """What a variant prints of queries, histories or sessions at some k; what it prints of clicks is left aside."""
-    drawn_by = mechanism(MECHANISM)
-    chosen = drawn_by.plain_parameters(work.policy.section(MECHANISM)).with_changes(k=k)
-    drawn = drawn_by.draw(engine, inputs, variant, chosen, SeededRandom(work.settings.seed), in_study=True)
-    table = drawn.tables.get("queries") or next(iter(drawn.tables.values()))
-    return table.rows
+def prepare_print(engine: Engine, variant: str, least: int) -> Callable[[int], pa.Table]:
+    """What a variant prints of queries, histories or sessions at any k from `least` on; the month is read once."""
+    if variant in WHOLE:
+        # What is compared with k is what is printed.
+        whole = WHOLE[variant](engine, least)
+        return lambda k: whole.filter(pc.greater_equal(whole["printed"], k))
+    searches = NumberedSearches.read(engine)
+    return lambda k: print_queries(searches, variant, k)
 
 
 def planted_rows(month: Month) -> pa.Table:
@@ -96,11 +103,14 @@ def planted_rows(month: Month) -> pa.Table:
     return pa.table({"user": ["", ""], "query": [KNOWN, SENSITIVE], "time": times, **nothing})
 
 
+def hold_items(engine: Engine, printed: pa.Table) -> None:
+    """Keep who holds what, of the kind of items that are printed, as the table held_items."""
+    engine.statement_table(HELD[item_column(printed)], "held_items")
+
+
 def covered(engine: Engine, printed: pa.Table) -> Row:
-    """How many items are printed, and how many users and searches of the log stand behind them."""
-    column = next(name for name in HELD if name in printed.column_names)
-    engine.statement_table(HELD[column], "held_items")
-    with engine.table("printed_items", printed.select([column]).rename_columns(["item"])):
+    """How many items are printed, and how many users and searches of held_items stand behind them."""
+    with engine.table("printed_items", printed.select([item_column(printed)]).rename_columns(["item"])):
         found = engine.row("studies/covered_by_print")
     return {
         "items": printed.num_rows,
@@ -108,6 +118,10 @@ def covered(engine: Engine, printed: pa.Table) -> Row:
         "users": found["users"],
         "users_share": found["users"] / max(1, found["all_users"]),
     }
+
+
+def item_column(printed: pa.Table) -> str:
+    return next(name for name in HELD if name in printed.column_names)
 
 
 def inferred(engine: Engine, printed: pa.Table) -> Row:
