@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import pyarrow as pa
 import pytest
 from support.cli import qlog
 from support.door import MARCH, warehouse_at
@@ -13,10 +15,11 @@ from support.instances import AOL_HEADER, make_home
 from qlog_assets.mechanisms.zealous.parameters import ZealousParameters
 from qlog_assets.policy import Policy
 from qlog_assets.storage.engine import Engine
+from qlog_assets.studies.measures.frequent import Truth
 from qlog_assets.studies.parts import hold_out
 from qlog_assets.studies.study import StudyWork
 from qlog_assets.studies.zealous.applications import measure_application
-from qlog_assets.studies.zealous.comparison import StudySettings
+from qlog_assets.studies.zealous.comparison import Items, StudySettings, hold
 
 PEOPLE = 40
 OFTEN = 5
@@ -64,3 +67,22 @@ def test_a_cache_is_asked_by_people_whom_it_was_not_filled_by(planted: Path) -> 
 def test_substitutes_are_those_that_others_typed(planted: Path) -> None:
     found = applied(planted, "pairs")
     assert found["sound"]["queries"] == 1 and found["sound"]["ndcg"] == found["sound"]["best"] == 1
+
+
+def test_each_user_gives_as_many_different_items_as_allowed_evenly_chosen_and_more_where_more_are_allowed() -> None:
+    users, domain = 4_000, 10
+    event_users = np.repeat(np.arange(users), 2 * domain)
+    event_items = np.tile(np.arange(domain), 2 * users)
+    nothing = Truth(np.zeros(domain), np.zeros(domain))
+    held = hold(
+        Items("queries", pa.table({"query": [str(i) for i in range(domain)]}), nothing, event_users, event_items), 1
+    )
+    pairs = {}
+    for per_user in (1, 3, domain, domain + 1):
+        whose, items = held.limited(per_user)
+        assert (np.bincount(whose, minlength=users) == min(per_user, domain)).all()
+        pairs[per_user] = set(zip(whose.tolist(), items.tolist(), strict=True))
+        assert len(pairs[per_user]) == len(whose)
+    assert pairs[1] < pairs[3] < pairs[domain] == pairs[domain + 1]
+    # Each item is one user's first with a chance of a tenth: 400 of 4,000, standard deviation 19; seeded.
+    assert (np.abs(np.bincount([item for _, item in pairs[1]], minlength=domain) - users / domain) < 100).all()

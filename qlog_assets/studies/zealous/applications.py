@@ -41,7 +41,7 @@ def measure_application(
     trained = read_items(engine, kind)
     table, judge_by = APPLICATIONS[kind]
     judge = judge_by(engine, trained, tested)
-    return {table: [{**label, **judge(*drawn)} for label, *drawn in draws_of(engine, trained, chosen, plan)]}
+    return {table: [{**label, **judge(*drawn)} for label, *drawn in draws_of(trained, chosen, plan)]}
 
 
 def judge_caches(engine: Engine, trained: Items, tested: Items) -> Judge:

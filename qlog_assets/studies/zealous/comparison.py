@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -19,7 +19,7 @@ from qlog_assets.mechanisms.zealous import guarantee
 from qlog_assets.mechanisms.zealous import noise as zealous
 from qlog_assets.mechanisms.zealous.draw import release_as_printed
 from qlog_assets.mechanisms.zealous.parameters import SelectionMethod, ZealousParameters
-from qlog_assets.mechanisms.zealous.stages import CHOSEN_ITEMS, EVENTS, event_parameters
+from qlog_assets.mechanisms.zealous.stages import EVENTS, event_parameters
 from qlog_assets.privacy.parameters import Listed, Parameters
 from qlog_assets.privacy.randomness import SeededRandom
 from qlog_assets.storage.engine import Engine
@@ -65,7 +65,7 @@ def measure_kind(engine: Engine, kind: str, chosen: ZealousParameters, plan: Stu
     """One kind of items of the whole month: how well every method tells the frequent ones."""
     items = read_items(engine, kind)
     measured = []
-    for label, drawn, counts in draws_of(engine, items, chosen, plan):
+    for label, drawn, counts in draws_of(items, chosen, plan):
         result = frequent.compare(items.truth, drawn, counts, plan.frequent, plan.slack)
         measured.append({"kind": kind, **label, **asdict(result)})
     return {"frequent_items": measured}
@@ -77,11 +77,11 @@ def read_items(engine: Engine, kind: str) -> Items:
     engine.statement_table("studies/items", "counted_items")
     texts = engine.arrow("studies/texts")
     truth = frequent.Truth(texts["held_by"].to_numpy(), texts["happened"].to_numpy())
-    return Items(kind, texts, truth, *numbered(engine, "events"))
+    return Items(kind, texts, truth, *number_events(engine))
 
 
 def draws_of(
-    engine: Engine, items: Items, chosen: ZealousParameters, plan: StudySettings
+    items: Items, chosen: ZealousParameters, plan: StudySettings
 ) -> Iterator[tuple[dict[str, Any], np.ndarray, np.ndarray]]:
     """One draw of every method, labelled: the baselines on all events, the others on m chosen items per user."""
     domain = items.texts.num_rows
@@ -89,8 +89,9 @@ def draws_of(
         printed = print_baseline(name, items.event_users, items.event_items, domain, plan.k)
         # All three print exact counts, two of them of events: as counts of users they are taken to be exact, too.
         yield {"method": f"k-anonymity: {name}", "m": None}, printed.indices, items.truth.users[printed.indices]
+    held = hold(items, plan.seed)
     for per_user in plan.items_per_user:
-        users, numbers = chosen_rows(engine, per_user)
+        users, numbers = held.limited(per_user)
         counts = np.bincount(numbers, minlength=domain)
         settings = chosen.with_changes(items_per_user=per_user)
         paper = release_as_printed(SeededRandom(plan.seed), counts, settings)
@@ -107,15 +108,38 @@ def draws_of(
             yield {"method": f"modern: {method}", "m": per_user}, drawn.items, drawn.users
 
 
-def chosen_rows(engine: Engine, per_user: int) -> tuple[np.ndarray, np.ndarray]:
-    """Users and items of a kind after each user's keyed choice."""
-    engine.statement_table(CHOSEN_ITEMS, key="study ", items_per_user=per_user)
-    return numbered(engine, "chosen_items")
+class Held(NamedTuple):
+    """Who holds which item, each once, and which of the user's items it is in an order that chance decides."""
+
+    users: np.ndarray
+    items: np.ndarray
+    places: np.ndarray
+
+    def limited(self, per_user: int) -> tuple[np.ndarray, np.ndarray]:
+        """Users and items where each user gives at most so many, chosen evenly."""
+        kept = self.places < per_user
+        return self.users[kept], self.items[kept]
 
 
-def numbered(engine: Engine, table: str) -> tuple[np.ndarray, np.ndarray]:
-    """The rows of a table of users and items as numbers, by user and item."""
-    engine.connection.execute(f"CREATE OR REPLACE TEMP VIEW contributions AS SELECT * FROM {table}")
+def hold(items: Items, seed: int) -> Held:
+    """Each user's items in an order of chance.
+
+    A release orders them by a keyed md5 of their texts, which is as even. Numbers are ordered here once for every m,
+    instead of texts for each.
+    """
+    domain = items.texts.num_rows
+    pairs = np.unique(items.event_users * domain + items.event_items)
+    users, held = np.divmod(pairs, domain)
+    order = np.lexsort((np.random.default_rng(seed).random(len(users)), users))
+    starts = np.searchsorted(users, users)
+    places = np.empty(len(users), np.int64)
+    places[order] = np.arange(len(users)) - starts
+    return Held(users, held, places)
+
+
+def number_events(engine: Engine) -> tuple[np.ndarray, np.ndarray]:
+    """The events as numbers, by user and item."""
+    engine.statement_view("studies/contributions")
     rows = engine.arrays("contributions/numbered_contributions")
     users, items = rows["user_id"].astype(np.int64), rows["item_id"].astype(np.int64)
     order = np.lexsort((items, users))

@@ -77,7 +77,7 @@ STUDY = Study(
     question=QUESTION,
     settings=StudySettings,
     steps=steps,
-    version=2,  # Users are held out: caches and substitutes are judged by people whom they were not drawn from.
+    version=3,  # 2: users are held out of caches and substitutes; 3: a user's items are chosen by number, not by text.
     mechanism="zealous",
     columns={
         "frequent_items": (

@@ -1,0 +1,3 @@
+-- All events of a kind, in place of those that users may contribute.
+SELECT *
+FROM events
