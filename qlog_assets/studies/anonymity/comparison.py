@@ -65,10 +65,11 @@ def attack(work: StudyWork) -> Tables:
     outcome = {}
     for people in (k, k - 1):
         with change_people(work, None, planted_rows(work.month), people) as part:
-            for variant in variants():
-                with Engine.open(part.warehouse) as engine:
-                    view_cleaned(engine, part.cleaned)
-                    printed = prepare_print(engine, variant, k)(k)
+            with Engine.open(part.warehouse) as engine:
+                view_cleaned(engine, part.cleaned)
+                searches = NumberedSearches.read(engine)
+                for variant in variants():
+                    printed = prepare_print(engine, variant, k, searches)(k)
                     outcome[variant, people] = is_printed(printed), is_betrayed(engine, printed)
     return {
         "attacks": [
@@ -85,14 +86,16 @@ def attack(work: StudyWork) -> Tables:
     }
 
 
-def prepare_print(engine: Engine, variant: str, least: int) -> Callable[[int], pa.Table]:
+def prepare_print(
+    engine: Engine, variant: str, least: int, searches: NumberedSearches | None = None
+) -> Callable[[int], pa.Table]:
     """What a variant prints of queries, histories or sessions at any k from `least` on; the month is read once."""
     if variant in WHOLE:
         # What is compared with k is what is printed.
         whole = WHOLE[variant](engine, least)
         return lambda k: whole.filter(pc.greater_equal(whole["printed"], k))
-    searches = NumberedSearches.read(engine)
-    return lambda k: print_queries(searches, variant, k)
+    known = searches or NumberedSearches.read(engine)
+    return lambda k: print_queries(known, variant, k)
 
 
 def planted_rows(month: Month) -> pa.Table:
