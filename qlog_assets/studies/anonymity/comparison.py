@@ -64,13 +64,13 @@ def attack(work: StudyWork) -> Tables:
     k = section.k
     outcome = {}
     for people in (k, k - 1):
-        with change_people(work, None, planted_rows(work.month), people) as part:
-            with Engine.open(part.warehouse) as engine:
-                view_cleaned(engine, part.cleaned)
-                searches = NumberedSearches.read(engine)
-                for variant in variants():
-                    printed = prepare_print(engine, variant, k, searches)(k)
-                    outcome[variant, people] = is_printed(printed), is_betrayed(engine, printed)
+        changed = change_people(work, None, planted_rows(work.month), people)
+        with changed as part, Engine.open(part.warehouse) as engine:
+            view_cleaned(engine, part.cleaned)
+            searches = NumberedSearches.read(engine)
+            for variant in variants():
+                printed = prepare_print(engine, variant, k, searches)(k)
+                outcome[variant, people] = is_printed(printed), is_betrayed(engine, printed)
     return {
         "attacks": [
             {
