@@ -178,7 +178,10 @@ def withdrawal_words(tombstones: Sequence[Path]) -> str:
     """What the public was told when a month's release was withdrawn."""
     told = [read_tombstone(path) for path in tombstones]
     last = max(told, key=lambda stone: str(stone.get("withdrawn_at")))
-    return f"was withdrawn on {last.get('withdrawn_at')}: {last.get('reason') or 'no reason was published'}"
+    # Up to version 0.4.0 the note had the recorded reason; now it has a text that was written for the public.
+    return (
+        f"was withdrawn on {last.get('withdrawn_at')}: {last.get('text') or last.get('reason') or 'nothing was said'}"
+    )
 
 
 def read_tombstone(path: Path) -> dict[str, Any]:
