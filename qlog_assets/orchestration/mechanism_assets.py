@@ -20,6 +20,7 @@ from qlog_assets.orchestration.asking import asked_again, is_refused, saying_ref
 from qlog_assets.orchestration.metadata import (
     OWNERS,
     budget_picture,
+    column_schema,
     off_metadata,
     receipt_metadata,
     seconds_since,
@@ -29,7 +30,6 @@ from qlog_assets.orchestration.metadata import (
 from qlog_assets.orchestration.resources import PolicyResource, WarehouseResource, month_of
 from qlog_assets.orchestration.stage_assets import Definition, stage_assets
 from qlog_assets.pipeline.public_material import PUBLIC_LISTS
-from qlog_assets.report.tables import TableLayout
 from qlog_assets.studies.simulation import simulate
 
 # Plain schemas instead of `dg.Config`: the launchpad prefills what has a default, and a text of a `dg.Config` may be
@@ -128,7 +128,7 @@ def released_assets(months: dg.PartitionsDefinition, mechanism: Mechanism) -> dg
                 owners=OWNERS,
                 skippable=True,
                 description=words.released(mechanism, layout),
-                metadata={"dagster/column_schema": column_schema(layout)},
+                metadata={"dagster/column_schema": column_schema(layout.columns)},
             )
             for layout in mechanism.tables
         ],
@@ -158,12 +158,6 @@ def released_assets(months: dg.PartitionsDefinition, mechanism: Mechanism) -> dg
                 )
 
     return released
-
-
-def column_schema(layout: TableLayout) -> dg.TableSchema:
-    """The columns of a public table, as the asset's page lists them."""
-    columns = [dg.TableColumn(each.name, each.type, description=each.description) for each in layout.columns]
-    return dg.TableSchema(columns)
 
 
 def simulation_reads(mechanism: Mechanism) -> list[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +26,7 @@ from qlog_assets.report.markdown import table as markdown_table
 from qlog_assets.report.public_reading import PublicRelease
 from qlog_assets.report.spending import spending_by_month, spending_picture
 from qlog_assets.report.table_noise import TableNoise
-from qlog_assets.report.tables import ERROR_COLUMN
+from qlog_assets.report.tables import ERROR_COLUMN, Column
 from qlog_assets.storage.partition import Partition
 
 PREVIEW_ROWS = 10
@@ -98,11 +98,17 @@ def table_metadata(published: Path, table: str) -> dict[str, Any]:
     rows, facts = release.table(table), release.facts(table)
     return {
         "dagster/row_count": rows.num_rows,
+        "dagster/column_schema": column_schema([Column(**column) for column in facts["columns"]]),
         **count_pictures(rows, table, facts),
         "preview": dg.MetadataValue.md(rows_as_markdown(rows.slice(0, PREVIEW_ROWS))),
         **noise_metadata(facts, numbers_of(words_of(release.manifest))),
         "path": dg.MetadataValue.path(published),
     }
+
+
+def column_schema(columns: Iterable[Column]) -> dg.TableSchema:
+    """The columns of a public table, as its page lists them."""
+    return dg.TableSchema([dg.TableColumn(each.name, each.type, description=each.description) for each in columns])
 
 
 def rows_as_markdown(rows: pa.Table) -> str:

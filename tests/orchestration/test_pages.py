@@ -102,6 +102,7 @@ def test_a_release_shows_its_counts_and_first_rows_from_its_public_files(tmp_pat
     rows = {"queries": [("weather", 940), ("![x](http://a.example/x.png) | <b>", 300)]}
     facts = table_metadata(lay_release(tmp_path, "2006-03", rows), "queries")
     assert facts["dagster/row_count"] == 2
+    assert [column.name for column in facts["dagster/column_schema"].columns] == ["query", "users"]
     drawn = picture_in(facts["counts"])
     assert "Rows of queries by noisy count" in "".join(drawn.itertext()) and len(str(facts["counts"].value)) < 20_000
     preview = str(facts["preview"].value).splitlines()
