@@ -68,10 +68,7 @@ def budget_assets() -> list[dg.AssetsDefinition | dg.AssetChecksDefinition]:
             description=". ".join([*(each.sentence for each in undecided), f"What next: {REMEDY}"])
             if undecided
             else "every complete month is decided",
-            metadata={
-                **({"what next": REMEDY} if undecided else {}),
-                **{each.mechanism: dg.MetadataValue.json(each.as_json()) for each in undecided},
-            },
+            metadata={each.mechanism: dg.MetadataValue.json(each.as_json()) for each in undecided},
         )
 
     return [privacy_budget, no_month_lost]

@@ -100,8 +100,8 @@ STAGE_CHECK = (
 
 ROWS_ACCOUNTED_FOR_NEXT = "withdraw the file by the job withdraw_batch and report the fault; no release uses it then"
 FEW_ROWS_REJECTED_NEXT = (
-    "look at the reasons on the file's page; take a bad file out by the job withdraw_batch, or raise "
-    "ingest.max_rejected_share in the policy file if so many are normal"
+    "look at the reasons on the file's page, then take the file out, or raise ingest.max_rejected_share in the policy "
+    "file if so many are normal"
 )
 ONE_ID_PER_PERSON_NEXT = (
     "read the named files again, so that ids get their form: job withdraw_batch, then ingest with again_because"

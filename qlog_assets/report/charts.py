@@ -1,39 +1,45 @@
-"""Pictures that stand alone, without the datasheet's style: for Dagster's pages. SVG text, public numbers only."""
+"""Small pictures for Dagster's pages: counts of a table, and how far off they may be. SVG text, public numbers only.
+
+Dagster shows Markdown of less than 1,000 signs in its place and hides longer ones behind a button. So these are drawn
+with few strokes: as a data address each stays below that.
+"""
 
 from __future__ import annotations
 
 import math
 from html import escape
+from itertools import pairwise
 
 import numpy as np
 
-from qlog_assets.report.plots import distribution
+from qlog_assets.report.plots import growing_edges, short_number
 from qlog_assets.report.table_noise import TableNoise
 
-WIDTH, HEIGHT = 460, 240
-LEFT, RIGHT, TOP, BOTTOM = 52, 30, 44, 48
-STYLE = (
-    "text{font:11px sans-serif;fill:#333}.heading{font-size:13px;fill:#1f3a5f}.bar{fill:#7a9cc6}"
-    ".axis{stroke:#666}.grid{stroke:#ddd}.value,.tick{text-anchor:middle}.line{fill:none;stroke:#1f3a5f;stroke-width:2}"
-    ".spread{fill:#7a9cc6;fill-opacity:.35}"
-)
+WIDTH, HEIGHT = 340, 150
+LEFT, RIGHT, TOP, FLOOR = 36, 330, 30, 126
+INK, FILL = "#1f3a5f", "#7a9cc6"
 DECADES = 3
-STEPS = 48
-BINS = 12
+STEPS = 12
+SIZES = 7
+"""Around how many sizes of counts rows are put together where their errors differ."""
 
 
-def stand_alone(svg: str, width: int, height: int) -> str:
-    """A picture of the datasheet with a size, a ground and a style of its own."""
-    opening, _, content = svg.partition(">")
-    return (
-        f'{opening} xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}"><style>{STYLE}</style>'
-        f'<rect width="100%" height="100%" fill="#fff"/>{content}'
+def picture_counts(counts: np.ndarray, least: int) -> str:
+    """How many rows of a table have a count of which size; each bar is named by the count it begins at."""
+    edges = growing_edges(max(least, 1), int(counts.max()) if len(counts) else least)
+    # What lies below the first edge or past the last one belongs to the first bar or the last.
+    inner = [-math.inf, *edges[1:-1], math.inf]
+    heights = [int(np.count_nonzero((counts >= low) & (counts < high))) for low, high in pairwise(inner)]
+    tallest, step = max(*heights, 1), (WIDTH - 10) // len(heights)
+    bars = "".join(
+        f"M{8 + place * step} {FLOOR}v-{(FLOOR - TOP) * height // tallest}h{step - 6}V{FLOOR}"
+        for place, height in enumerate(heights)
     )
-
-
-def picture_counts(counts: np.ndarray, least: int, table: str) -> str:
-    """How many rows of a table have a count of which size."""
-    return stand_alone(distribution(counts, least, title=f"Rows of {table} by noisy count", unit="users"), 360, 220)
+    names = [(5 + place * step + step // 2, short_number(edge)) for place, edge in enumerate(edges[:-1])]
+    return draw(
+        f"Rows by noisy count; tallest bar: {tallest:,} rows",
+        f"<path fill='{FILL}' d='{bars}'/>{draw_labels(names)}",
+    )
 
 
 def picture_errors(noise: TableNoise, counts: np.ndarray, errors: np.ndarray | None) -> str:
@@ -41,13 +47,15 @@ def picture_errors(noise: TableNoise, counts: np.ndarray, errors: np.ndarray | N
 
     `errors` are the standard errors that are printed beside the counts, where they are.
     """
+    title = "Standard error as a share of the count"
     if errors is None or not noise.by_row:
-        start = 10 ** math.floor(math.log10(max(noise.deviation, 1)))
+        start = 10.0 ** math.floor(math.log10(max(noise.deviation, 1)))
         across = [start * 10 ** (DECADES * step / STEPS) for step in range(STEPS + 1)]
-        low = high = [noise.deviation / count for count in across]
-    else:
-        across, low, high = errors_by_size(counts, errors)
-    return draw_errors(across, low, high, differs=errors is not None and noise.by_row)
+        return draw_shares(title, across, [noise.deviation / count for count in across], None)
+    across, low, high = errors_by_size(counts, errors)
+    if len(across) < 2:
+        return draw(title, f"<text x='8' y='{TOP + 20}'>too few rows to draw</text>")
+    return draw_shares(f"{title}, least to largest", across, low, high)
 
 
 def errors_by_size(counts: np.ndarray, errors: np.ndarray) -> tuple[list[float], list[float], list[float]]:
@@ -56,67 +64,58 @@ def errors_by_size(counts: np.ndarray, errors: np.ndarray) -> tuple[list[float],
     sizes, shares = counts[shown].astype(float), (errors[shown] / counts[shown]).astype(float)
     if not len(sizes):
         return [], [], []
-    edges = np.geomspace(sizes.min(), sizes.max() * 1.000001, BINS + 1)
-    places = np.clip(np.searchsorted(edges, sizes, side="right") - 1, 0, BINS - 1)
-    held = [place for place in range(BINS) if np.any(places == place)]
+    edges = np.geomspace(sizes.min(), sizes.max() * 1.000001, SIZES + 1)
+    places = np.clip(np.searchsorted(edges, sizes, side="right") - 1, 0, SIZES - 1)
+    held = [place for place in range(SIZES) if np.any(places == place)]
     across = [float(np.sqrt(edges[place] * edges[place + 1])) for place in held]
     low = [float(shares[places == place].min()) for place in held]
     high = [float(shares[places == place].max()) for place in held]
     return across, low, high
 
 
-def draw_errors(across: list[float], low: list[float], high: list[float], *, differs: bool) -> str:
+def draw_shares(title: str, across: list[float], low: list[float], high: list[float] | None) -> str:
     """A line or a band over counts that grow by factors; a share of more than 1 is on the top edge."""
-    title = "Standard error of a count, as a share of it"
-    if not across:
-        return empty_picture(title)
-    first, last = math.log(across[0]), math.log(max(across[-1], across[0] * 1.01))
-    floor, room = HEIGHT - BOTTOM, HEIGHT - TOP - BOTTOM
+    first, last = math.log(across[0]), math.log(across[-1])
 
-    def at(count: float) -> float:
-        return LEFT + (WIDTH - LEFT - RIGHT) * (math.log(count) - first) / (last - first)
+    def at(count: float) -> int:
+        return round(LEFT + (RIGHT - 14 - LEFT) * (math.log(count) - first) / (last - first))
 
-    def up(share: float) -> float:
-        return floor - room * min(share, 1.0)
+    def points(shares: list[float]) -> list[str]:
+        return [
+            f"{at(count)},{round(FLOOR - (FLOOR - TOP) * min(share, 1.0))}"
+            for count, share in zip(across, shares, strict=True)
+        ]
 
-    parts = []
-    for quarter in range(5):
-        height = up(quarter / 4)
-        parts.append(f'<line class="grid" x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{height:.1f}" y2="{height:.1f}"/>')
-        parts.append(f'<text x="{LEFT - 6}" y="{height + 4:.1f}" text-anchor="end">{25 * quarter} %</text>')
-    for count in round_counts(across[0], across[-1]):
-        parts.append(f'<text class="tick" x="{at(count):.1f}" y="{floor + 16}">{count:,}</text>')
-    upper = [f"{at(count):.1f},{up(share):.1f}" for count, share in zip(across, high, strict=True)]
-    lower = [f"{at(count):.1f},{up(share):.1f}" for count, share in zip(across, low, strict=True)]
-    if differs:
-        parts.append(f'<polygon class="spread" points="{" ".join([*upper, *reversed(lower)])}"/>')
-    parts.append(f'<polyline class="line" points="{" ".join(lower)}"/>')
-    words = "noisy count; line: least error of any row, band: up to the largest" if differs else "count of users"
-    return stand_alone(
-        f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{escape(title)}">'
-        f'<text class="heading" x="{LEFT}" y="18">{escape(title)}</text>'
-        f'<line class="axis" x1="{LEFT}" y1="{floor}" x2="{WIDTH - RIGHT}" y2="{floor}"/>{"".join(parts)}'
-        f'<text x="{LEFT}" y="{HEIGHT - 10}">{escape(words)}</text></svg>',
-        WIDTH,
-        HEIGHT,
+    drawn = (
+        f"<polyline fill='none' stroke='{INK}' stroke-width='2' points='{' '.join(points(low))}'/>"
+        if high is None
+        else f"<polygon fill='{FILL}' points='{' '.join([*points(high), *reversed(points(low))])}'/>"
+    )
+    names = [(at(count), f"{count:,}") for count in round_counts(across[0], across[-1])]
+    scale = f"<text y='{TOP + 4}' x='2'>100%</text><text y='{FLOOR}' x='14'>0%</text>"
+    return draw(title, f"{drawn}{draw_labels(names)}{scale}")
+
+
+def draw(title: str, content: str) -> str:
+    return (
+        f"<svg xmlns='http://www.w3.org/2000/svg' width='{WIDTH}' height='{HEIGHT}' font-family='sans-serif' "
+        f"font-size='11'><rect width='100%' height='100%' fill='#fff'/><text x='8' y='16'>{escape(title)}</text>"
+        f"{content}</svg>"
     )
 
 
-def empty_picture(title: str) -> str:
-    return stand_alone(
-        f'<svg viewBox="0 0 {WIDTH} 60" role="img" aria-label="{escape(title)}">'
-        f'<text class="heading" x="{LEFT}" y="18">{escape(title)}</text><text x="{LEFT}" y="42">no row</text></svg>',
-        WIDTH,
-        60,
-    )
+def draw_labels(names: list[tuple[int, str]]) -> str:
+    """What stands under the floor, each in the middle of its place."""
+    parts = "".join(f"<tspan x='{place}'>{name}</tspan>" for place, name in names)
+    return f"<text y='142' text-anchor='middle'>{parts}</text>"
 
 
 def round_counts(first: float, last: float) -> list[int]:
-    """1, 2 and 5 times powers of ten between two numbers, thinned out where there are many."""
-    found = [
-        step * 10**power
-        for power in range(math.floor(math.log10(first)), math.ceil(math.log10(last)) + 1)
-        for step in (1, 2, 5)
-        if power >= 0 and first <= step * 10**power <= last
-    ]
-    return found if len(found) <= 8 else [count for count in found if str(count)[0] == "1"]
+    """Powers of ten between two numbers; or 1, 2 and 5 times them, where that leaves fewer than two."""
+    powers = range(math.floor(math.log10(first)), math.ceil(math.log10(last)) + 1)
+    for steps in ((1,), (1, 2, 5)):
+        found = [step * 10**power for power in powers if power >= 0 for step in steps]
+        shown = [count for count in found if first <= count <= last]
+        if len(shown) >= 2:
+            return shown
+    return shown
