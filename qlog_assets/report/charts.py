@@ -12,12 +12,12 @@ from itertools import pairwise
 
 import numpy as np
 
-from qlog_assets.report.plots import growing_edges, short_number
 from qlog_assets.report.table_noise import TableNoise
 
 WIDTH, HEIGHT = 340, 150
 LEFT, RIGHT, TOP, FLOOR = 36, 330, 30, 126
 INK, FILL = "#1f3a5f", "#7a9cc6"
+MOST_BARS = 8
 DECADES = 3
 STEPS = 12
 SIZES = 7
@@ -26,20 +26,36 @@ SIZES = 7
 
 def picture_counts(counts: np.ndarray, least: int) -> str:
     """How many rows of a table have a count of which size; each bar is named by the count it begins at."""
-    edges = growing_edges(max(least, 1), int(counts.max()) if len(counts) else least)
-    # What lies below the first edge or past the last one belongs to the first bar or the last.
-    inner = [-math.inf, *edges[1:-1], math.inf]
+    starts = doubling_from(max(least, 1), int(counts.max()) if len(counts) else least)
+    # What lies below the first start belongs to the first bar: none is left out.
+    inner = [-math.inf, *starts[1:], math.inf]
     heights = [int(np.count_nonzero((counts >= low) & (counts < high))) for low, high in pairwise(inner)]
     tallest, step = max(*heights, 1), (WIDTH - 10) // len(heights)
     bars = "".join(
         f"M{8 + place * step} {FLOOR}v-{(FLOOR - TOP) * height // tallest}h{step - 6}V{FLOOR}"
         for place, height in enumerate(heights)
     )
-    names = [(5 + place * step + step // 2, short_number(edge)) for place, edge in enumerate(edges[:-1])]
+    names = [(5 + place * step + step // 2, short_number(start)) for place, start in enumerate(starts)]
     return draw(
         f"Rows by noisy count; tallest bar: {tallest:,} rows",
         f"<path fill='{FILL}' d='{bars}'/>{draw_labels(names)}",
     )
+
+
+def doubling_from(first: int, largest: int) -> list[int]:
+    """Where bars begin: each at twice the count of the one before, the last one open."""
+    starts = [first]
+    while len(starts) < MOST_BARS and 2 * starts[-1] <= largest:
+        starts.append(2 * starts[-1])
+    return starts
+
+
+def short_number(number: int) -> str:
+    """A number that fits under a bar: 950, 1.92k, 12k, 3.4m."""
+    for size, letter in ((10**6, "m"), (10**3, "k")):
+        if number >= size:
+            return f"{number / size:.3g}{letter}"
+    return str(number)
 
 
 def picture_errors(noise: TableNoise, counts: np.ndarray, errors: np.ndarray | None) -> str:

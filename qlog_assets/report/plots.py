@@ -16,7 +16,7 @@ GAP = 6
 
 def distribution(values: np.ndarray, start: int, *, title: str, unit: str) -> str:
     """How many of `values` lie in each range from `start` up; each range is wider than the one before by one factor."""
-    edges = growing_edges(max(start, 1), int(values.max()) if len(values) else start)
+    edges = _growing_edges(max(start, 1), int(values.max()) if len(values) else start)
     heights = [int(np.count_nonzero((values >= low) & (values < high))) for low, high in pairwise(edges)]
     # What lies outside the ranges would be missing from the picture without a trace: the ends take it in.
     heights[0] += int(np.count_nonzero(values < edges[0]))
@@ -29,7 +29,7 @@ def distribution(values: np.ndarray, start: int, *, title: str, unit: str) -> st
         left, size = LEFT + position * step, room * height / tallest
         middle = left + step / 2
         last = position == len(heights) - 1
-        tick = short_number(edges[position]) + ("+" if last else "")
+        tick = _short(edges[position]) + ("+" if last else "")
         reach = f"{edges[position]:,} or more" if last else f"{edges[position]:,} to {edges[position + 1] - 1:,}"
         bars.append(
             f"<g><title>{height:,} rows with {reach} {escape(unit)}</title>"
@@ -49,7 +49,7 @@ def distribution(values: np.ndarray, start: int, *, title: str, unit: str) -> st
     )
 
 
-def growing_edges(start: int, largest: int) -> list[int]:
+def _growing_edges(start: int, largest: int) -> list[int]:
     """Whole numbers from `start` past `largest`: each twice the one before, or closer where that makes few ranges."""
     growth = min(2.0, max(largest / start, 1.0) ** (1 / FEWEST_BARS))
     edges = [start]
@@ -58,7 +58,7 @@ def growing_edges(start: int, largest: int) -> list[int]:
     return edges if len(edges) > 1 else [start, start + 1]
 
 
-def short_number(number: int) -> str:
+def _short(number: int) -> str:
     """A number that fits under a bar: 950, 1.9k, 12k, 3.4m."""
     for size, letter in ((10**6, "m"), (10**3, "k")):
         if number >= size:
