@@ -12,6 +12,7 @@ from itertools import pairwise
 
 import numpy as np
 
+from qlog_assets.report.account import counted
 from qlog_assets.report.table_noise import TableNoise
 
 WIDTH, HEIGHT = 340, 150
@@ -37,7 +38,7 @@ def picture_counts(counts: np.ndarray, least: int) -> str:
     )
     names = [(5 + place * step + step // 2, short_number(start)) for place, start in enumerate(starts)]
     return draw(
-        f"Rows by noisy count; tallest bar: {tallest:,} rows",
+        f"Rows by noisy count; tallest bar: {counted(tallest, 'row', 'rows')}",
         f"<path fill='{FILL}' d='{bars}'/>{draw_labels(names)}",
     )
 
@@ -105,7 +106,7 @@ def draw_shares(title: str, across: list[float], low: list[float], high: list[fl
     drawn = (
         f"<polyline fill='none' stroke='{INK}' stroke-width='2' points='{' '.join(points(low))}'/>"
         if high is None
-        else f"<polygon fill='{FILL}' points='{' '.join([*points(high), *reversed(points(low))])}'/>"
+        else f"<polygon fill='{FILL}' stroke='{INK}' points='{' '.join([*points(high), *reversed(points(low))])}'/>"
     )
     names = [(at(count), f"{count:,}") for count in round_counts(across[0], across[-1])]
     scale = f"<text y='{TOP + 4}' x='2'>100%</text><text y='{FLOOR}' x='14'>0%</text>"

@@ -103,7 +103,7 @@ def test_a_release_shows_its_counts_and_first_rows_from_its_public_files(tmp_pat
     assert facts["dagster/row_count"] == 2
     assert [column.name for column in facts["dagster/column_schema"].columns] == ["query", "users"]
     drawn = picture_in(facts["counts"])
-    assert "Rows by noisy count; tallest bar: 1 rows" in "".join(drawn.itertext())
+    assert "Rows by noisy count; tallest bar: 1 row" in "".join(drawn.itertext())
     preview = str(facts["preview"].value).splitlines()
     assert preview[0] == "| query | users | month |" and preview[2] == "| weather | 940 | 2006-03 |"
     assert preview[3].startswith(r"| \!\[x\](http://a.example/x.png) \| \<b\> |"), "a text loads and breaks nothing"
