@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 from markupsafe import Markup
 
+from qlog_assets.months import month_name
 from qlog_assets.report.account import Account, join_words
 from qlog_assets.report.datasheet_errors import SUMMARY_COLUMNS, ToldNoise, group_noise, summarise_noise, tell_noise
 from qlog_assets.report.datasheet_numbers import Numbers, numbers_of
@@ -37,10 +38,6 @@ if TYPE_CHECKING:
 DATASHEET_NAME = "datasheet.html"
 TEMPLATE_NAME = "datasheet.html.jinja"
 EXAMPLE_ROWS = 6
-MONTHS = (
-    "January", "February", "March", "April", "May", "June",
-    "July", "August", "September", "October", "November", "December",
-)  # fmt: skip
 
 Row = Sequence[str | list[str]]
 """The cells of a row: a text, or a list of texts."""
@@ -117,11 +114,6 @@ def render(
             style=Path(__file__).with_name("datasheet.css").read_text(encoding="utf-8"),
         )
     )
-
-
-def month_name(month: str) -> str:
-    """`2006-03` as March 2006."""
-    return f"{MONTHS[int(month[5:]) - 1]} {month[:4]}"
 
 
 # What the page shows ------------------------------------------------------------------------------------------------

@@ -17,8 +17,9 @@ from support.releases import ROWS, Release, write_release
 
 from qlog_assets.mechanisms.register import guarantee, mechanism, names
 from qlog_assets.mechanisms.zealous.parameters import ZealousParameters
+from qlog_assets.months import month_name
 from qlog_assets.report.account import Account, general_account, survival
-from qlog_assets.report.datasheet import DATASHEET_NAME, month_name, reading_order
+from qlog_assets.report.datasheet import DATASHEET_NAME, reading_order
 from qlog_assets.report.datasheet import render as render_page
 from qlog_assets.report.datasheet import write_datasheet as write_page
 from qlog_assets.report.datasheet_numbers import numbers_of
