@@ -48,7 +48,8 @@ def test_the_citation_file_is_yaml_of_the_fields_its_format_has(
     manifest = make_release(about=about(publisher=publisher, licence="CC BY 4.0")).manifest
     found: dict[str, Any] = yaml.safe_load(citation_cff(manifest))
     assert list(found) == [
-        "cff-version", "message", "type", "title", "authors", "version", "date-released", "abstract", "keywords", "license",
+        "cff-version", "message", "type", "title", "authors", "version", "date-released",
+        "abstract", "keywords", "license",
     ]  # fmt: skip
     assert found["type"] == "dataset" and found["date-released"] == "2026-11-16" and found["license"] == "CC-BY-4.0"
     assert found["version"] == manifest["release_id"] and manifest["guarantee"]["sentence"] in found["abstract"]
