@@ -28,7 +28,7 @@ LICENCES = {
     "ODC-By-1.0": "https://opendatacommons.org/licenses/by/1-0/",
     "PDDL-1.0": "https://opendatacommons.org/licenses/pddl/1-0/",
 }
-"""The SPDX names of licences for data, and where they stand. Fixed here: a file that is made again has the same bytes."""
+"""The SPDX names of licences for data, and where they stand. Fixed here: files that are made again keep their bytes."""
 SHORT_LICENCES = {"CC0": "CC0-1.0", "ODBL": "ODbL-1.0", "PDDL": "PDDL-1.0"}
 BIBTEX_SPECIAL = {
     "\\": r"\textbackslash{}", "{": r"\textbraceleft{}", "}": r"\textbraceright{}",
