@@ -85,8 +85,8 @@ def citation_bibtex(manifest: Mapping[str, Any]) -> str:
         "title": "{" + _bibtex(release_title(manifest)) + "}",
         "year": _year(manifest),
         "howpublished": "Data set",
-        "note": f"Release {_bibtex(manifest['release_id'])}. Differentially private: "
-        f"$\\varepsilon = {epsilon}$, $\\delta = {delta}$ per {_bibtex(manifest['guarantee']['unit'])}",
+        "note": f"Release {_bibtex(manifest['release_id'])}, $\\varepsilon = {epsilon}$, $\\delta = {delta}$ per "
+        f"{_bibtex(manifest['guarantee']['unit'])}",
     }
     lines = [f"  {name} = {{{value}}}," for name, value in fields.items()]
     return "\n".join([f"@misc{{{manifest['release_id']},", *lines, "}"]) + "\n"

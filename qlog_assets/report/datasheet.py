@@ -113,7 +113,7 @@ def render(
     guarantee, words = manifest["guarantee"], words_of(manifest)
     numbers = numbers_of(words)
     names = reading_order(manifest, titles)
-    shown = [_shown(titles.get(name), name, manifest["tables"][name], tables[name], numbers) for name in names]
+    shown = [_shown(titles.get(name), name, manifest["tables"][name], tables[name], words) for name in names]
     facts = {
         "manifest": manifest,
         "about": manifest["about"],
@@ -171,8 +171,8 @@ def _todays_facts(
         "error_columns": SUMMARY_COLUMNS,
         "example_errors": group_titles(
             {
-                table.title: tell_error_of(EXAMPLE, noise, table.largest_error, numbers)
-                for table, noise in stated.values()
+                table.title: tell_error_of(EXAMPLE, table.facts, table.largest_error, numbers)
+                for table, _ in stated.values()
             }
         ),
         "told_noise": group_titles(
@@ -186,7 +186,7 @@ def _todays_facts(
                 if table.noise is not None
             }
         ),
-        "thresholds": [(table.title, found) for table in shown if (found := tell_threshold(table.facts))],
+        "thresholds": {table.title: found for table in shown if (found := tell_threshold(table.facts))},
         "parameters": _set_parameters(manifest),
         "snippets": loading_snippets(in_order),
         "citation": citation_text(manifest),
@@ -244,8 +244,9 @@ def _errors(manifest: Mapping[str, Any], told: Account, names: Sequence[str], nu
     ]
 
 
-def _shown(title: str | None, name: str, facts: Mapping[str, Any], table: pa.Table, numbers: Numbers) -> ShownTable:
+def _shown(title: str | None, name: str, facts: Mapping[str, Any], table: pa.Table, words: int) -> ShownTable:
     """A table with its first rows, and a picture of each of its counts if it has a threshold."""
+    earlier = words <= LAST_EARLIER_WORDS
     columns, first = facts["columns"], table.slice(0, EXAMPLE_ROWS).to_pydict()
     cells = [[_cell(value) for value in first[column["name"]]] for column in columns]
     counts = [column["name"] for column in columns if column["type"] == "integer" and column["name"] != ERROR_COLUMN]
@@ -262,11 +263,15 @@ def _shown(title: str | None, name: str, facts: Mapping[str, Any], table: pa.Tab
         examples=list(zip(*cells, strict=True)),
         pictures="".join(
             distribution(
-                table.column(count).to_numpy(), facts["threshold"], title=f"Rows by noisy count of {count}", unit=count
+                values,
+                # Where weights chose the rows the threshold is 1, and nothing is near it.
+                facts["threshold"] if earlier else max(facts["threshold"], int(values.min())),
+                title=f"Rows by noisy count of {count}",
+                unit=count,
             )
-            for count in drawn
+            for count, values in ((count, table.column(count).to_numpy()) for count in drawn)
         ),
-        noise=tell_noise(facts, numbers),
+        noise=tell_noise(facts, numbers_of(words)),
         largest_error=float(max(own_errors)) if len(own_errors) else None,
     )
 

@@ -100,23 +100,27 @@ def summarise_noise_earlier(name: str, facts: Mapping[str, Any], invented: float
     )
 
 
-def tell_error_of(count: int, noise: TableNoise, largest: float | None, numbers: Numbers) -> str:
+def tell_error_of(count: int, facts: Mapping[str, Any], largest: float | None, numbers: Numbers) -> str:
     """How far off a count may be, for somebody who reads nothing else. `largest` is the largest standard error of the
     table's rows, where they differ."""
+    noise = TableNoise.from_json(facts["noise"])
     half, most = noise.within(0.5), noise.within(0.95)
+    what = f"a count of {count:,}"
+    if facts["threshold"] is None:
+        what = f"the noisy number behind something that {count:,} users did"
+    words = f"In 19 of 20 cases {what} is off by no more than {_share(most, count, numbers)}"
     if not noise.by_row:
-        return (
-            f"In 19 of 20 cases a count of {count:,} is within ±{numbers.within(most)} of the right number "
-            f"({numbers.relative(most / count)}), in half of all cases within ±{numbers.within(half)}."
-        )
-    ends = f"from ±{numbers.within(most)} ({numbers.relative(most / count)})"
-    if largest is not None and largest > noise.deviation:
-        widest = most / noise.deviation * largest
-        ends += f" to ±{numbers.within(widest)} ({numbers.relative(widest / count)})"
-    return (
-        f"In 19 of 20 cases a count of {count:,} is within {ends} of the right number. Rows differ: twice its "
-        f"{ERROR_COLUMN} is about what holds for a row."
-    )
+        return f"{words}, in half of all cases by no more than {numbers.within(half)}."
+    if largest is None:
+        return f"{words} where the noise is least, and by more elsewhere."
+    if largest > noise.deviation:
+        widest = _share(most / noise.deviation * largest, count, numbers)
+        words = f"{words} where the noise is least, and no more than {widest} where it is largest"
+    return f"{words}. What holds for a row is about twice its {ERROR_COLUMN}."
+
+
+def _share(users: float, count: int, numbers: Numbers) -> str:
+    return f"{numbers.within(users)} users ({numbers.relative(users / count)})"
 
 
 def tell_threshold(facts: Mapping[str, Any]) -> str:

@@ -23,17 +23,18 @@ EXAMPLE = 100
 
 def picture_error(noise: TableNoise, largest: float | None, numbers: Numbers) -> str:
     """The expected relative error against the count. `largest` is the largest standard error among rows that differ."""
-    first, second = _errors(noise, largest)
-    start = 10.0 ** max(0, math.floor(math.log10(max(widths[1] for widths in (first, second)))))
+    widths = _widths(noise, largest)
+    start = 10.0 ** max(0, math.floor(math.log10(max(widths.values()))))
     axis = Axis(start, start * 10**DECADES, tuple(start * 10**step for step in range(DECADES + 1)), multiplies=True)
-    shown = axis.first < EXAMPLE < axis.last and first[1] < EXAMPLE
+    share = next(iter(widths.values())) / EXAMPLE
+    told = [f"{label[:1].lower()}{label[1:]} {numbers.relative(width / EXAMPLE)}" for label, width in widths.items()]
     return curves(
-        [Curve(label, _falling(width, axis)) for label, width in (first, second)],
+        [Curve(label, _falling(width, axis)) for label, width in widths.items()],
         axis,
         title="Error as a share of the count",
         unit="count, in users",
-        told=f"At a count of {EXAMPLE}: {', '.join(_at_example(*line, numbers) for line in (first, second))}.",
-        marks=[(EXAMPLE, first[1] / EXAMPLE, numbers.relative(first[1] / EXAMPLE))] if shown else [],
+        told=f"At a count of {EXAMPLE}: {', '.join(told)}.",
+        marks=[(EXAMPLE, share, numbers.relative(share))] if axis.first < EXAMPLE and share < 1 else [],
     )
 
 
@@ -48,7 +49,7 @@ def picture_missing(noise: TableNoise, facts: Mapping[str, Any], numbers: Number
     told = [f"{label}: {numbers.chance(chance(EXAMPLE))}" for label, chance in chances.items()]
     return curves(
         [
-            Curve(label, tuple((users, chance(users)) for users in range(0, last + 1, step)))
+            Curve(_in_short(label), tuple((users, chance(users)) for users in range(0, last + 1, step)))
             for label, chance in chances.items()
         ],
         axis,
@@ -58,12 +59,18 @@ def picture_missing(noise: TableNoise, facts: Mapping[str, Any], numbers: Number
     )
 
 
-def _errors(noise: TableNoise, largest: float | None) -> tuple[tuple[str, float], tuple[str, float]]:
-    """The two widths that are shown, in users, by what they are."""
-    if noise.by_row:
-        most = max(largest or noise.deviation, noise.deviation)
-        return ("Standard error, least of all rows", noise.deviation), ("Standard error, largest of all rows", most)
-    return ("Standard error", noise.deviation), ("19 of 20 counts are within", noise.within(0.95))
+def _widths(noise: TableNoise, largest: float | None) -> dict[str, float]:
+    """The widths that are shown, in users, by what they are; the standard error first."""
+    if not noise.by_row:
+        return {"Standard error": noise.deviation, "19 of 20 counts are within": noise.within(0.95)}
+    if largest is None or largest <= noise.deviation:
+        return {"Standard error, at least": noise.deviation}
+    return {"Standard error, least of all rows": noise.deviation, "Standard error, largest of all rows": largest}
+
+
+def _in_short(label: str) -> str:
+    """What a line is the chance of, under a title that says that it is one."""
+    return label.removeprefix("Missing, if ").replace("they hold", "users hold")
 
 
 def _falling(width: float, axis: Axis) -> tuple[tuple[float, float], ...]:
@@ -72,10 +79,6 @@ def _falling(width: float, axis: Axis) -> tuple[tuple[float, float], ...]:
     ratio = axis.last / first
     counts = [first * ratio ** (step / STEPS) for step in range(STEPS + 1)]
     return tuple((count, min(1.0, width / count)) for count in counts)
-
-
-def _at_example(label: str, width: float, numbers: Numbers) -> str:
-    return f"{label[:1].lower()}{label[1:]} {numbers.relative(width / EXAMPLE)}"
 
 
 def _round_up(users: int) -> int:

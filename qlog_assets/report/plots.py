@@ -15,7 +15,7 @@ LEFT, RIGHT, TOP, BOTTOM = 4, 4, 42, 42
 MOST_BARS = 8
 FEWEST_BARS = 5
 GAP = 6
-LEGEND = 16
+CURVES_HEIGHT, LEGEND = 260, 16
 
 
 def distribution(values: np.ndarray, start: int, *, title: str, unit: str) -> str:
@@ -90,7 +90,7 @@ def curves(
     A line is known by its dashes as well as by its colour, for whoever does not see colours. `marks` are points with a
     word each.
     """
-    left, foot = 44, HEIGHT - BOTTOM
+    left, foot = 44, CURVES_HEIGHT - BOTTOM
     top = 36 + LEGEND * len(lines)
     wide, high = WIDTH - left - 14, foot - top
 
@@ -115,10 +115,11 @@ def curves(
         parts.append(f'<circle class="mark" cx="{x}" cy="{y}" r="3.5"/>')
         parts.append(f'<text class="value legend" x="{float(x) + 7:.1f}" y="{float(y) - 6:.1f}">{escape(word)}</text>')
     return (
-        f'<svg class="plot" viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{escape(f"{title}. {told}")}">'
+        f'<svg class="plot" viewBox="0 0 {WIDTH} {CURVES_HEIGHT}" role="img" '
+        f'aria-label="{escape(f"{title}. {told}")}">'
         f'<text class="heading" x="{LEFT}" y="15">{escape(title)}</text>'
         f"{''.join(parts)}"
-        f'<text class="unit" x="{left}" y="{HEIGHT - 6}">{escape(unit)}</text>'
+        f'<text class="unit" x="{left}" y="{CURVES_HEIGHT - 6}">{escape(unit)}</text>'
         "</svg>"
     )
 
