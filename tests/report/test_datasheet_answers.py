@@ -67,7 +67,7 @@ def test_the_first_section_answers_what_a_reader_asks(case: dict[str, Any]) -> N
     assert re.match(r"What one user did is in the counts of at most [0-9]", change)
     assert "adds at most one to each" in change and f"at most {numbers.belief(guarantee)} sure" in change
     off = found["How far off a count of 100 may be"]
-    assert re.search(r"In 19 of 20 cases .*100.* is off by no more than [0-9.,]+ users \([0-9.,]+ %\)", off)
+    assert re.search(r"In 19 of 20 cases noise moves .*100.* by no more than [0-9.,]+ users \([0-9.,]+ %\)", off)
     assert found["How to load it"].startswith("Parquet and CSV; lines for pandas, DuckDB, Polars and R")
     assert found["How to cite it"].startswith(citation_text(made.manifest))
 

@@ -77,7 +77,7 @@ def test_rows_that_differ_are_told_between_the_least_error_and_the_largest() -> 
     assert "least of all rows 2.5 %" in picture_error(noise, 7.0, NUMBERS)
     assert len(points_in(picture_error(noise, None, NUMBERS))) == 1
     told = tell_error_of(100, facts(noise, 1), 7.0, NUMBERS)
-    assert "off by no more than 4.9 users (4.9 %) where the noise is least, and no more than 14 users (14 %)" in told
+    assert "by no more than 4.9 users (4.9 %) where it is least, and by no more than 14 users (14 %)" in told
     assert "about twice its standard_error" in told
     assert "by more elsewhere" in tell_error_of(100, facts(noise, None), None, NUMBERS)
 
