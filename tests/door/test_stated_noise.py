@@ -62,7 +62,7 @@ def test_every_table_of_a_release_states_its_noise_from_the_draw_on(drawn: Path)
         assert tables[name]["noise"]["deviation"] == pytest.approx(TableNoise("two-sided geometric", scale).deviation)
         assert ERROR_COLUMN not in pq.read_schema(receipt.path / f"{name}.parquet").names
     page = (receipt.path / "datasheet.html").read_text(encoding="utf-8")
-    assert "How exact the counts are" in page and "Half of all noise within" in page
+    assert "How exact the numbers are" in page and "Half of all counts within" in page
     assert audit_warehouse(warehouse_at(drawn)).ok
 
 
@@ -108,9 +108,11 @@ def test_an_error_of_nothing_is_not_published(drawn: Path, tmp_path: Path) -> No
     assert "thought" not in str(refusal.value)
 
 
-def test_a_draw_that_does_not_state_its_noise_has_neither_the_fact_nor_the_section(drawn: Path, tmp_path: Path) -> None:
+def test_a_draw_that_does_not_state_its_noise_has_not_the_fact_and_its_page_says_so(
+    drawn: Path, tmp_path: Path
+) -> None:
     rows = as_table("queries", [("weather", 40)])
     folder = staged(drawn, Drawn({"queries": DrawnTable(rows, 10, 12)}), tmp_path / "out")
     assert "noise" not in json.loads((folder / "manifest.json").read_text(encoding="utf-8"))["tables"]["queries"]
     page = (folder / "datasheet.html").read_text(encoding="utf-8")
-    assert "How exact the counts are" not in page and "Half of all noise within" in page
+    assert "The draw did not state how large it is." in page and "Half of all counts within" not in page
