@@ -24,8 +24,11 @@ from qlog_assets.mechanisms.mechanism import Drawn, Mechanism
 from qlog_assets.privacy.guarantee import Guarantee
 from qlog_assets.report.datasheet import reading_order, write_datasheet
 from qlog_assets.report.manifest import MANIFEST_NAME, ManifestTable, build_manifest, load_manifest, write_manifest
-from qlog_assets.report.tables import TableLayout, flatten_lists, read_csv, write_table
+from qlog_assets.report.tables import TableLayout, add_month, flatten_lists, read_csv, write_table
 from qlog_assets.storage.scratch import sync_directory
+
+MONTH_WORDS_SINCE = 4
+"""The version of the public words since which tables have a column for their month."""
 
 
 class PublicationError(QlogError):
@@ -68,6 +71,9 @@ def stage(
     for layout in layouts:
         check_output(mechanism, layout, public[layout.name], drawn)
     reached("outputs_checked")
+    # After the checks, which look at what was drawn: the month is nothing that was drawn.
+    public = {name: show_month(rows, draw) for name, rows in public.items()}
+    layouts = [layout.fitting(public[layout.name]) for layout in layouts]
     manifest = build_manifest(
         release_id=charge.release_id,
         dataset=charge.dataset,
@@ -124,8 +130,9 @@ def differences_from_draw(directory: Path, draw: Draw, mechanism: Mechanism) -> 
         if (table.name in tables) != (table.name in drawn.tables):
             sentences.append(f"{table.name} was drawn or is public, and not both")
         elif table.name in tables:
-            layout = table.fitting(drawn.tables[table.name].rows)
-            rows = drawn.tables[layout.name].rows.cast(layout.schema)
+            rows = show_month(drawn.tables[table.name].rows, draw)
+            layout = table.fitting(rows)
+            rows = rows.cast(layout.schema)
             try:
                 public = pq.read_table(directory / f"{layout.name}.parquet").cast(layout.schema)
                 text = read_csv(directory / f"{layout.name}.csv", layout)
@@ -141,6 +148,11 @@ def differences_from_draw(directory: Path, draw: Draw, mechanism: Mechanism) -> 
             if tables[layout.name].get("noise") != (known and known.as_json()):
                 sentences.append(f"{layout.name}: its manifest does not say what the draw does of its noise")
     return sentences
+
+
+def show_month(rows: pa.Table, draw: Draw) -> pa.Table:
+    """Drawn rows as they are published: with their month, unless the draw's words had no such column."""
+    return add_month(rows, draw.release.month) if draw.release.words >= MONTH_WORDS_SINCE else rows
 
 
 def count_unknown_rows(public: pa.Table, drawn: pa.Table, layout: TableLayout) -> int:

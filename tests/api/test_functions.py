@@ -76,7 +76,7 @@ def test_a_morning_with_the_api(tmp_path: Path) -> None:
     assert answer["simulated"]["variant"] == "paper" and Path(answer["simulated"]["path"]).is_dir()
     assert answer["charged"] == [True, False] and answer["same"] is True
     assert answer["left"] == 80
-    assert answer["columns"] == ["query", "users"] and answer["rows"][0] == answer["rows"][1] > 0
+    assert answer["columns"] == ["query", "users", "month"] and answer["rows"][0] == answer["rows"][1] > 0
     assert answer["ok"] is True
     assert answer["priced"] == 2
 

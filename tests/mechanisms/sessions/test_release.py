@@ -58,7 +58,7 @@ def test_a_sequence_is_a_list_in_parquet_and_a_column_per_place_in_csv(released:
     assert ["weather", "train times"] in [row["queries"] for row in rows]
     with (folder_of(released) / "sessions.csv").open(encoding="utf-8", newline="") as stream:
         cells = list(csv.DictReader(stream))
-    assert list(cells[0]) == ["queries_1", "queries_2", "users", "standard_error"]
+    assert list(cells[0]) == ["queries_1", "queries_2", "users", "standard_error", "month"]
     assert [[cell["queries_1"], cell["queries_2"]] for cell in cells] == [row["queries"] for row in rows]
 
 
