@@ -19,7 +19,7 @@ from qlog_assets.errors import QlogError
 from qlog_assets.months import Month
 from qlog_assets.policy import Policy
 from qlog_assets.report.manifest import MANIFEST_NAME, load_manifest
-from qlog_assets.report.public_zone import latest_path
+from qlog_assets.report.public_zone import latest_release
 from qlog_assets.report.tables import describe_file
 from qlog_assets.settings import Settings
 from qlog_assets.storage.warehouse import Warehouse
@@ -169,8 +169,8 @@ def load(mechanism: str, month: str, table: str = "queries") -> pandas.DataFrame
     import pandas as pd
 
     warehouse, _ = _open()
-    folder = latest_path(warehouse, mechanism, Month(month))
-    if not folder.exists():
+    folder = latest_release(warehouse, mechanism, Month(month))
+    if folder is None:
         raise QlogError(f"{mechanism} {month}: there is no release of it under {warehouse.released}")
     tables = load_manifest(folder / MANIFEST_NAME)["tables"]
     if table not in tables:

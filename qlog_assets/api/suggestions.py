@@ -12,7 +12,7 @@ from typing import Any
 
 from qlog_assets.errors import ParameterError, QlogError
 from qlog_assets.report.manifest import MANIFEST_NAME, load_manifest, verify_files
-from qlog_assets.report.public_zone import LATEST, list_entries
+from qlog_assets.report.public_zone import LATEST, latest_release, list_entries
 from qlog_assets.sources.normalise import normalise_text
 from qlog_assets.storage.warehouse import Warehouse
 
@@ -36,7 +36,7 @@ def suggest_queries(warehouse: Warehouse, query: str, release: str | None, count
         raise ParameterError(f"--count {count}: ask for 1 to {MOST_SUGGESTIONS} suggestions")
     if not is_text(query):
         raise ParameterError("the query is not text: write it in UTF-8")
-    folder = latest_release(warehouse) if release is None else find_release(warehouse, release)
+    folder = newest_release(warehouse) if release is None else find_release(warehouse, release)
     manifest = load_manifest(folder / MANIFEST_NAME)
     name = manifest["release_id"]
     if manifest["mechanism"] != MECHANISM:
@@ -74,16 +74,13 @@ def suggest_from(folder: Path, manifest: dict[str, Any], query: str, count: int)
     return [Suggestion(text, score) for text, score in zip(texts, found.scores.tolist(), strict=True)]
 
 
-def latest_release(warehouse: Warehouse) -> Path:
+def newest_release(warehouse: Warehouse) -> Path:
     """The newest month's latest release of session logs."""
-    pointers = [
-        path
-        for path in list_entries(warehouse.released)
-        if path.name == LATEST and path.parent.parent.name == MECHANISM and path.is_dir()
-    ]
-    if not pointers:
-        raise QlogError(f"there is no release of {MECHANISM} under {warehouse.released}: qlog release {MECHANISM}")
-    return max(pointers, key=lambda path: path.parent.name).resolve()
+    for month in sorted((path.name for path in warehouse.released.glob(f"{MECHANISM}/*")), reverse=True):
+        folder = latest_release(warehouse, MECHANISM, month)
+        if folder is not None:
+            return folder
+    raise QlogError(f"there is no release of {MECHANISM} under {warehouse.released}: qlog release {MECHANISM}")
 
 
 def find_release(warehouse: Warehouse, release: str) -> Path:

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from qlog_assets.door.asking import steered_request
+from qlog_assets.door.catalogue import replace_links
 from qlog_assets.door.choices import offering_choices, warn_of_skip
 from qlog_assets.door.drawing import describe_draw, draw_tables, list_rows
 from qlog_assets.door.draws import Draw, discard_draw, load_draw, store_draw
@@ -302,6 +303,7 @@ class Door:
             refuse_damaged(mechanism, charge, target, draw)
             point_latest(self.warehouse, target)
             on_point("latest_pointed")
+            replace_links(self.warehouse)
             published = Publication.read(target)
         return Receipt(charge, False, guarantee, target, published.rows, published.thresholds)
 

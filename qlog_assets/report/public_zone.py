@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from pathlib import Path
 
 from qlog_assets.ledger import Charge, Ledger, SaltedHead
@@ -15,6 +16,7 @@ from qlog_assets.storage.digests import canonical_json, file_checksum
 from qlog_assets.storage.warehouse import Warehouse
 
 LATEST = "latest"
+NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
 
 
 def release_path(warehouse: Warehouse, charge: Charge) -> Path:
@@ -22,8 +24,32 @@ def release_path(warehouse: Warehouse, charge: Charge) -> Path:
 
 
 def latest_path(warehouse: Warehouse, mechanism: str, month: str) -> Path:
-    """The pointer to a month's newest release; it may not be there."""
+    """The pointer to a month's newest release, a file with its id; it may not be there."""
     return warehouse.released / mechanism / month / LATEST
+
+
+def pointed_at(pointer: Path) -> str | None:
+    """The id that a pointer names; None where it is none.
+
+    A file and no link: through a link `released/*/*/*/queries.parquet` would read the month twice. Up to version 0.4.0
+    it was a link, and such a pointer stands until it is written anew.
+    """
+    try:
+        if pointer.is_symlink():
+            return os.readlink(pointer)
+        return pointer.read_text(encoding="utf-8").strip() if pointer.is_file() else None
+    except (OSError, UnicodeDecodeError):
+        return None
+
+
+def latest_release(warehouse: Warehouse, mechanism: str, month: str) -> Path | None:
+    """The directory of a month's newest release, told by public files alone; None where there is none."""
+    pointer = latest_path(warehouse, mechanism, month)
+    name = pointed_at(pointer)
+    if name is None or not NAME.fullmatch(name):  # a pointer that leads elsewhere is nobody's release
+        return None
+    folder = pointer.with_name(name)
+    return folder if folder.is_dir() and not folder.is_symlink() else None
 
 
 def tombstone_path(warehouse: Warehouse, charge: Charge) -> Path:
@@ -57,8 +83,8 @@ def unknown_entries(warehouse: Warehouse, ledger: Ledger, dataset: str | None = 
     sentences, pointers = [], []
     for path in entries:
         name = path.relative_to(warehouse.released)
-        if path.name == LATEST and path.is_symlink():
-            if path.parent / os.readlink(path) not in releases:
+        if path.name == LATEST and (path.is_symlink() or path.is_file()):
+            if path.parent / (pointed_at(path) or LATEST) not in releases:
                 pointers.append(f"released/{name} points at nothing that the ledger at {ledger.where} published")
             continue
         charge = releases.get(path) or tombstones.get(path)  # type: ignore[assignment]

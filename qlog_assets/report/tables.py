@@ -85,7 +85,7 @@ class TableLayout:
         return replace(self, columns=(*self.columns, Column(ERROR_COLUMN, "integer", ERROR_WORDS)), error=ERROR_COLUMN)
 
     def with_month(self) -> TableLayout:
-        """The same with a column for the month. It is the last: whoever reads columns by their place goes on doing so."""
+        """The same with a column for the month. It is the last: a reader by place goes on reading."""
         return replace(self, columns=(*self.columns, Column(MONTH_COLUMN, "text", MONTH_WORDS)), month=MONTH_COLUMN)
 
     def fitting(self, rows: pa.Table) -> TableLayout:

@@ -5,13 +5,12 @@ Each function answers with findings, one sentence each; none of them prints a fi
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from qlog_assets.door.preconditions import pinned_dataset
 from qlog_assets.ledger import Charge, Ledger
-from qlog_assets.report.public_zone import latest_path, release_path
+from qlog_assets.report.public_zone import latest_path, pointed_at, release_path
 from qlog_assets.storage.scratch import PREFIX
 from qlog_assets.storage.warehouse import Warehouse
 
@@ -106,9 +105,10 @@ def wrong_pointers(warehouse: Warehouse, charges: Sequence[Charge]) -> list[str]
     for (mechanism, month), charge in newest.items():
         pointer = latest_path(warehouse, mechanism, month)
         name = f"released/{mechanism}/{month}/{pointer.name}"
-        if not pointer.is_symlink():
+        pointed = pointed_at(pointer)
+        if pointed is None:
             sentences.append(f"{name} does not point at {charge.release_id}: run the release again")
-        elif os.readlink(pointer) != charge.release_id:
+        elif pointed != charge.release_id:
             sentences.append(f"{name} points past {charge.release_id}, the newest release: run the release again")
     return sentences
 
