@@ -16,6 +16,10 @@ from qlog_assets.storage.digests import canonical_json, file_checksum
 from qlog_assets.storage.warehouse import Warehouse
 
 LATEST = "latest"
+INDEX_NAME = "index.html"
+DATAPACKAGE_NAME = "datapackage.json"
+PAGES = (INDEX_NAME, DATAPACKAGE_NAME)
+"""The files in `released/` itself: what they say is `public_pages.py`."""
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
 
 
@@ -73,6 +77,8 @@ def unknown_entries(warehouse: Warehouse, ledger: Ledger, dataset: str | None = 
     """
     # In this order: what is seen here was recorded before it was shown, so the ledger read afterwards knows it.
     entries = list_entries(warehouse.released)
+    # Pages come with the account that they tell of: beside a ledger without one they are another ledger's.
+    pages = [warehouse.released / name for name in PAGES] if ledger.datasets() else []
     releases, tombstones = {}, {}
     for charge in ledger.charges():
         if charge.state in ("published", "withdrawn") and charge.manifest_digest is not None:
@@ -86,6 +92,10 @@ def unknown_entries(warehouse: Warehouse, ledger: Ledger, dataset: str | None = 
         if path.name == LATEST and (path.is_symlink() or path.is_file()):
             if path.parent / (pointed_at(path) or LATEST) not in releases:
                 pointers.append(f"released/{name} points at nothing that the ledger at {ledger.where} published")
+            continue
+        if path in pages:
+            if path.is_symlink() or not path.is_file():
+                sentences.append(f"released/{name} is not the file it was")
             continue
         charge = releases.get(path) or tombstones.get(path)  # type: ignore[assignment]
         if charge is None:
@@ -133,14 +143,26 @@ def find_damage(path: Path, manifest_digest: str | None) -> list[str]:
     return verify_files(load_manifest(manifest), path)
 
 
+def withdrawal_text(charge: Charge) -> str:
+    """What the public is told of a withdrawal: never the reason that was recorded for auditors."""
+    return charge.public_text or "This release was withdrawn by its publisher."
+
+
 def tombstone_text(charge: Charge) -> str:
     """What stays of a withdrawn release: that it was, and that it is gone. Public facts only."""
-    return canonical_json(
-        {
-            "release_id": charge.release_id,
-            "month": charge.month,
-            "mechanism": charge.mechanism,
-            "withdrawn_at": (charge.closed_at or "")[:10],
-            "reason": charge.closing_reason,
-        }
-    )
+    return canonical_json({**_tombstone_facts(charge), "text": withdrawal_text(charge)})
+
+
+def tombstone_texts(charge: Charge) -> list[str]:
+    """What the tombstone of a release may say: of one withdrawn by a version up to 0.4.0 also the reason."""
+    earlier = canonical_json({**_tombstone_facts(charge), "reason": charge.closing_reason})
+    return [tombstone_text(charge), *([earlier] if charge.reason_was_public else [])]
+
+
+def _tombstone_facts(charge: Charge) -> dict[str, str]:
+    return {
+        "release_id": charge.release_id,
+        "month": charge.month,
+        "mechanism": charge.mechanism,
+        "withdrawn_at": (charge.closed_at or "")[:10],
+    }

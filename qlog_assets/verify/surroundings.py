@@ -1,4 +1,4 @@
-"""What lies around the releases: who may read and write it, pins and pointers, draws, the ledger's seat belts.
+"""What lies around the releases: who may read and write it, pins, pointers and pages, draws, the ledger's seat belts.
 
 Each function answers with findings, one sentence each; none of them prints a fingerprint or a value of the log.
 """
@@ -10,6 +10,8 @@ from pathlib import Path
 
 from qlog_assets.door.preconditions import pinned_dataset
 from qlog_assets.ledger import Charge, Ledger
+from qlog_assets.report.catalogue import read_catalogue
+from qlog_assets.report.public_pages import compare_pages
 from qlog_assets.report.public_zone import latest_path, pointed_at, release_path
 from qlog_assets.storage.scratch import PREFIX
 from qlog_assets.storage.warehouse import Warehouse
@@ -28,6 +30,17 @@ def find_around(warehouse: Warehouse, ledger: Ledger, charges: Sequence[Charge])
         *wrong_pointers(warehouse, charges),
         *stray_draws(warehouse, ledger.charges()),
     ]
+
+
+def audit_catalogue(warehouse: Warehouse, ledger: Ledger, dataset: str | None) -> tuple[list[str], list[str]]:
+    """Findings and notes on the index and the data package, of the data set whose releases lie here."""
+    pin, known = pinned_dataset(warehouse), [each.name for each in ledger.datasets()]
+    name = dataset or (pin.read_text(encoding="utf-8", errors="replace").strip() if pin.is_file() else None)
+    if name is None and len(known) == 1:
+        name = known[0]
+    if name not in known:
+        return [], []
+    return compare_pages(read_catalogue(warehouse, ledger, name), warehouse.released)
 
 
 def dropped_guards(ledger: Ledger) -> list[str]:

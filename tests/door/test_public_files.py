@@ -1,4 +1,4 @@
-"""What lies under `released/` beside the tables: pointers that no glob follows, also in warehouses of earlier versions."""
+"""What lies under `released/` beside the tables: pointers that no glob follows, an index that is true."""
 
 from __future__ import annotations
 
