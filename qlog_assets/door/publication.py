@@ -24,11 +24,15 @@ from qlog_assets.mechanisms.mechanism import Drawn, Mechanism
 from qlog_assets.privacy.guarantee import Guarantee
 from qlog_assets.report.datasheet import reading_order, write_datasheet
 from qlog_assets.report.manifest import MANIFEST_NAME, ManifestTable, build_manifest, load_manifest, write_manifest
+from qlog_assets.report.release_files import write_release_files
 from qlog_assets.report.tables import TableLayout, add_month, flatten_lists, read_csv, write_table
 from qlog_assets.storage.scratch import sync_directory
 
 MONTH_WORDS_SINCE = 4
 """The version of the public words since which tables have a column for their month."""
+
+FILES_SINCE = 4
+"""The same for a README and a citation file beside the tables."""
 
 
 class PublicationError(QlogError):
@@ -107,10 +111,12 @@ def stage(
         software=draw.release.software,
     )
     # The account names tables in the order in which a reader meets them.
-    in_order = {name: manifest["tables"][name] for name in reading_order(manifest, mechanism.titles)}
+    names = reading_order(manifest, mechanism.titles)
+    in_order = {name: manifest["tables"][name] for name in names}
     told = mechanism.account({**manifest, "tables": in_order})
     datasheet = write_datasheet(manifest, public, directory, told, mechanism.titles)
-    path = write_manifest(manifest, directory, [datasheet])
+    beside = write_release_files(manifest, names, directory) if draw.release.words >= FILES_SINCE else []
+    path = write_manifest(manifest, directory, [datasheet, *beside])
     for file in directory.iterdir():
         file.chmod(0o644)
     sync_directory(directory)
