@@ -61,3 +61,4 @@ if __name__ == "__main__":
         "citations": validate_citations(folder),
         "polars": run_polars(folder),
     }
+    print(json.dumps(answer))
