@@ -12,8 +12,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from qlog_assets.months import month_name
 from qlog_assets.report.catalogue import Catalogue, ListedRelease
-from qlog_assets.report.datasheet import month_name
 from qlog_assets.report.index_page import GENERATOR
 from qlog_assets.report.tables import CSV_NOTE, MONTH_COLUMN
 from qlog_assets.storage.digests import canonical_json

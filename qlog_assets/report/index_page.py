@@ -16,10 +16,10 @@ from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from qlog_assets.months import month_name
 from qlog_assets.privacy.bounds import at_most
 from qlog_assets.report.account import join_words
 from qlog_assets.report.catalogue import Catalogue, ListedRelease, ListedSkip
-from qlog_assets.report.datasheet import month_name
 from qlog_assets.report.index_plots import spending_chart
 from qlog_assets.version import VERSION
 

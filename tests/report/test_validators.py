@@ -33,5 +33,8 @@ def test_the_data_package_the_citations_and_the_polars_snippet_pass_their_own_va
     assert answer["package"] == {"tables": 6, "rows": rows, "errors": []} and rows > 0
     assert answer["citations"]["errors"] == [] and answer["citations"]["files"] == 2
     assert all("Search statistics of small" in text for text in answer["citations"]["bibtex"])
-    wanted = {m["release_id"]: [m["tables"]["queries"]["rows"], [m["month"]]] for m in manifests}
+    wanted = {
+        manifest["release_id"]: {name: [facts["rows"], manifest["month"]] for name, facts in manifest["tables"].items()}
+        for manifest in manifests
+    }
     assert answer["polars"] == wanted and set(wanted) == {charge.release_id for charge in charges(released)}

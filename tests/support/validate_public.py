@@ -7,6 +7,7 @@ Prints one JSON object: what was validated, and every complaint. Knows nothing o
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import re
@@ -40,7 +41,7 @@ def validate_citations(released: Path) -> dict:
     return {"files": len(files), "errors": errors, "bibtex": printed}
 
 
-def run_polars(released: Path) -> dict[str, list]:
+def run_polars(released: Path) -> dict[str, dict]:
     """The README's Polars snippet in every release: rows read, and months found."""
     found = {}
     for path in sorted(released.glob("*/*/*/README.md")):
@@ -48,9 +49,10 @@ def run_polars(released: Path) -> dict[str, list]:
         (code,) = (code for code in codes if "polars" in code)
         os.chdir(path.parent)
         names: dict = {}
-        exec(compile(code, str(path), "exec"), names)
-        frame = next(value for value in names.values() if type(value).__name__ == "DataFrame")
-        found[path.parent.name] = [frame.height, sorted(set(frame["month"].to_list()))]
+        with contextlib.redirect_stdout(sys.stderr):
+            exec(compile(code, str(path), "exec"), names)
+        frames = {name: value for name, value in names.items() if type(value).__name__ == "DataFrame"}
+        found[path.parent.name] = {name: [frame.height, *frame["month"].unique()] for name, frame in frames.items()}
     return found
 
 

@@ -1,30 +1,47 @@
-"""Draws of version 0.3.0, whose public words are the second, keep their guarantees, manifests and pages byte for byte.
+"""Datasheets of every mechanism that can be released, from stated requests and made-up rows: nothing is drawn.
 
-`tests/data/words-2.json` holds what that version wrote for some requests: the parameters as they were charged, the
-tables that such a release does not have, and digests of guarantee, manifest and page. They never change.
+The requests are those of `tests/data/words-2.json` and `words-3.json`: mechanism, variant, parameters as they were
+charged, the tables that such a release does not have, and the noise that its draw stated.
 """
 
 from __future__ import annotations
 
-import hashlib
 import json
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pytest
 from support.releases import POOL
 
 from qlog_assets.mechanisms.register import mechanism
+from qlog_assets.privacy.guarantee import Guarantee
 from qlog_assets.report.datasheet import reading_order, render
 from qlog_assets.report.manifest import ManifestTable, build_manifest
+from qlog_assets.report.table_noise import TableNoise
 from qlog_assets.report.tables import PublishedFile, TableLayout, in_public_order
-from qlog_assets.storage.digests import canonical_json
 
-SECOND = json.loads((Path(__file__).parents[1] / "data" / "words-2.json").read_text(encoding="utf-8"))
-NAMES = [f"{case['mechanism']} {case['variant']} {case['parameters'].get('method', '')}" for case in SECOND]
+DATA = Path(__file__).parents[1] / "data"
 TEXTS = ("weather", "größe", "<b>news</b>")
 FILE = PublishedFile("table.parquet", "d" * 64, 1234)
+
+
+@dataclass(frozen=True)
+class Example:
+    """A release that was never drawn: what its page is made of, and the page."""
+
+    guarantee: Guarantee
+    manifest: dict[str, Any]
+    page: str
+
+
+def requests_of(words: int) -> list[dict[str, Any]]:
+    """The requests that are pinned for a version of the public words."""
+    return json.loads((DATA / f"words-{words}.json").read_text(encoding="utf-8"))
+
+
+def name_of(case: dict[str, Any]) -> str:
+    return f"{case['mechanism']} {case['variant']} {case['parameters'].get('method', '')}".strip()
 
 
 def rows_of(layout: TableLayout) -> pa.Table:
@@ -40,17 +57,13 @@ def rows_of(layout: TableLayout) -> pa.Table:
     return in_public_order(pa.table(columns, schema=layout.schema), layout)
 
 
-def digest(text: str) -> str:
-    return hashlib.sha256(text.encode()).hexdigest()
-
-
-@pytest.mark.parametrize("case", SECOND, ids=NAMES)
-def test_the_second_words_are_what_version_0_3_0_said(case: dict[str, Any]) -> None:
+def example_datasheet(case: dict[str, Any], words: int, software: str, **facts: Any) -> Example:
+    """The page of a request in a version of the words; `facts` are further ones of the manifest."""
     asked, charged = mechanism(case["mechanism"]), case["parameters"]
-    guarantee = asked.guarantee(case["variant"], asked.parameters(**charged), words=2)
-    assert digest(canonical_json(guarantee.as_json())) == case["guarantee"]
+    guarantee = asked.guarantee(case["variant"], asked.parameters(**charged), words=words)
     layouts = [layout for layout in asked.tables if layout.name not in case["without"]]
     outside = {"queries": 30} if case["mechanism"] == "safelog" and charged["delta"] != "0" else {}
+    noise = {name: TableNoise.from_json(stated) for name, stated in case.get("noise", {}).items()}
     pools = [POOL] if case["mechanism"] == "safelog" else []
     if charged.get("domain", "open") != "open":
         pools = [{**POOL, "kind": "releases"}]
@@ -61,7 +74,7 @@ def test_the_second_words_are_what_version_0_3_0_said(case: dict[str, Any]) -> N
         mechanism_version=1,
         draw_number=1,
         drawn_on="2026-11-17",
-        parameters=asked.printed_parameters(case["variant"], charged, words=2),
+        parameters=asked.printed_parameters(case["variant"], charged, words=words),
         guarantee=guarantee,
         tables=[
             ManifestTable(
@@ -70,6 +83,7 @@ def test_the_second_words_are_what_version_0_3_0_said(case: dict[str, Any]) -> N
                 {"parquet": FILE, "csv": FILE},
                 None if layout.count is None else 20,
                 outside.get(layout.name),
+                noise=noise.get(layout.name),
             )
             for layout in layouts
         ],
@@ -78,11 +92,11 @@ def test_the_second_words_are_what_version_0_3_0_said(case: dict[str, Any]) -> N
         ledger_salt="ab" * 16,
         ledger_salted_head="c" * 64,
         witnessed=True,
-        software={"qlog": "0.3.0", "python": "3.11.2"},
-        words=2,
+        software={"qlog": software, "python": "3.11.2"},
+        words=words,
+        **facts,
     )
-    assert digest(canonical_json(manifest)) == case["manifest"]
     in_order = {name: manifest["tables"][name] for name in reading_order(manifest, asked.titles)}
     told = asked.account({**manifest, "tables": in_order})
     page = render(manifest, {layout.name: rows_of(layout) for layout in layouts}, told, asked.titles)
-    assert digest(page) == case["datasheet"]
+    return Example(guarantee, manifest, page)
