@@ -1,8 +1,8 @@
 """Writes `README.md` and `CITATION.cff` of a release: how its tables are read, and how it is cited.
 
-Made of the manifest alone, and listed in it with their checksums: a change of a byte here, in `loading` or in `citation`
-makes releases impossible to make again, so what changes depends on the version of the public words (decision 11). The
-snippets are run by tests.
+Made of the manifest alone, and listed in it with their checksums: a change of a byte here, in `loading` or in
+`citation` makes releases impossible to make again, so what changes depends on the version of the public words (decision
+11). The snippets are run by tests.
 """
 
 from __future__ import annotations
@@ -39,8 +39,9 @@ def render_readme(manifest: Mapping[str, Any], names: Sequence[str]) -> str:
         f"# {release_title(manifest)}",
         "",
         f"Release `{manifest['release_id']}` by {mechanism}: {join_words([_words(name) for name in names])}, with "
-        f"differential privacy, {promise_in_short(manifest)}. `datasheet.html` says what that means, how exact the counts "
-        "are and what not to conclude from them. `manifest.json` has every parameter, and a checksum of every file.",
+        f"differential privacy, {promise_in_short(manifest)}. `datasheet.html` says what that means, how exact the "
+        "counts are and what not to conclude from them. `manifest.json` has every parameter, and a checksum of every "
+        "file.",
         "",
         f"In a spreadsheet open the CSV files. {CSV_NOTE}",
         "",
@@ -53,8 +54,8 @@ def render_readme(manifest: Mapping[str, Any], names: Sequence[str]) -> str:
     for language, code in loading_snippets(ordered).items():
         lines += [f"{language}:", "", f"```{FENCES[language]}", *code.splitlines(), "```", ""]
     lines += [
-        "All months of this kind of release together, in DuckDB, from the directory three levels up. Releases of earlier "
-        "versions have no column `month`: `union_by_name` leaves it empty there.",
+        "All months of this kind of release together, in DuckDB, from the directory three levels up. Releases of "
+        "earlier versions have no column `month`: `union_by_name` leaves it empty there.",
         "",
         "```sql",
         f"SELECT month, count(*) FROM read_parquet('{mechanism}/*/*/{names[0]}.parquet', union_by_name = true) "
