@@ -20,10 +20,9 @@ from qlog_assets.errors import ParameterError, QlogError
 from qlog_assets.months import Month
 from qlog_assets.report.manifest import MANIFEST_NAME, load_manifest
 from qlog_assets.report.public_zone import LATEST, list_entries
-from qlog_assets.report.tables import ERROR_COLUMN, Column, TableLayout, describe_file, read_csv
+from qlog_assets.report.tables import ERROR_COLUMN, Column, TableLayout, add_month, describe_file, read_csv
 
 TOMBSTONE = ".withdrawn.json"
-MONTH_COLUMN = "month"
 
 
 @dataclass(frozen=True)
@@ -96,7 +95,7 @@ class PublicRelease:
                 raise QlogError(f"{path}: is not the file that was published: download it again, or run qlog audit")
             # Not `read_table`, which makes columns of folders that are called `a=b`.
             rows = pq.ParquetFile(path).read() if kind == "parquet" else read_csv(path, layout_of(name, facts))
-            return with_month(rows, self.month)
+            return add_month(rows, self.month)
         raise QlogError(f"{self.path / name}: neither its Parquet nor its CSV file is there: download it again")
 
 
@@ -105,14 +104,6 @@ def layout_of(name: str, facts: Mapping[str, Any]) -> TableLayout:
     columns = tuple(Column(**column) for column in facts["columns"])
     has_errors = any(column.name == ERROR_COLUMN for column in columns)
     return TableLayout(name, columns, error=ERROR_COLUMN if has_errors else None)
-
-
-def with_month(rows: pa.Table, month: str) -> pa.Table:
-    """The same rows with a column for their month, if they have none."""
-    if MONTH_COLUMN in rows.column_names:
-        return rows
-    column = pa.repeat(pa.scalar(month, pa.string()), rows.num_rows)
-    return rows.append_column(pa.field(MONTH_COLUMN, pa.string(), nullable=False), column)
 
 
 def released_folder(home: Path) -> Path:

@@ -138,14 +138,16 @@ def test_an_operators_month(server: Server, home: Path) -> None:
         assert [failed_months(server, asset) for asset in ("capped_log", "selected", "released_queries")] == [[]] * 3
         assert len(charges(home)) == 1
 
-        # It is withdrawn; the files are gone and a tombstone says why.
+        # It is withdrawn; the files are gone, and a tombstone says to everybody what it may.
         page.goto(f"{server.address}/locations/qlog_assets.definitions/jobs/withdraw_release/playground")
         page.locator(".CodeMirror").first.wait_for(timeout=SLOW_MACHINE)
         reason = "a title in it was under embargo"
-        write(page, f"ops: {{withdraw: {{config: {{release: {charge.release_id}, reason: {reason}}}}}}}")
+        told = f"reason: {reason}, public_text: A corrected one follows"
+        write(page, f"ops: {{withdraw: {{config: {{release: {charge.release_id}, {told}}}}}}}")
         status, said = launch(server, page, "withdraw_release")
         assert status == "SUCCESS", said
         picture(page, "month-withdrawn")
     (stone,) = (home / "released" / "safelog" / MAY).iterdir()
-    assert stone.name == f"{charge.release_id}.withdrawn.json" and reason in stone.read_text(encoding="utf-8")
+    assert stone.name == f"{charge.release_id}.withdrawn.json" and reason not in stone.read_text(encoding="utf-8")
+    assert "A corrected one follows" in stone.read_text(encoding="utf-8")
     assert qlog(home, "audit", "--json").json["ok"] is True

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from support.catalogues import write_example_index
 from support.datasheets import example_datasheet, requests_of
 from support.inspection import PAGES, Inspection, inspect_page, open_browser, public_page
 from support.releases import write_release
@@ -39,6 +40,9 @@ def write_steered(folder: Path) -> Path:
     path = folder / DATASHEET_NAME
     path.write_text(example_datasheet(case, WORDS, "0.5.0").page, encoding="utf-8")
     return path
+
+
+public_page("index")(write_example_index)
 
 
 @pytest.fixture(scope="module")

@@ -203,7 +203,12 @@ def forge_release(home: Path) -> None:
 def replace_tombstone(home: Path) -> None:
     (charge,) = charges(home)
     door_at(home).withdraw(charge.release_id, "a name was in it")
-    edit_json(month_folder(home) / f"{charge.release_id}.withdrawn.json", "reason", value="nothing happened")
+    edit_json(month_folder(home) / f"{charge.release_id}.withdrawn.json", "text", value="nothing happened")
+
+
+def edit_index(home: Path) -> None:
+    path = home / "released" / "index.html"
+    path.write_text(path.read_text(encoding="utf-8").replace("ε = ", "ε = 0."), encoding="utf-8")
 
 
 def change_cached_pool(home: Path) -> None:
@@ -354,6 +359,7 @@ CASES = (
          lambda home: (month_folder(home) / "latest").unlink()),
     Case("`latest` at something elsewhere", AUDIT, "points at nothing that the ledger",
          lambda home: point_latest(home, "../../../private")),
+    Case("the index of all releases", AUDIT, "does not say what the ledger and the manifests say", edit_index),
     Case("the tombstone of a withdrawn release", AUDIT, "its tombstone was changed", replace_tombstone),
     # After the release: ledger, pins, modes.
     Case("a row of the ledger", AUDIT, "was altered: its hash does not fit its fields", edit_ledger),

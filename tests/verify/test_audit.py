@@ -311,7 +311,7 @@ def test_a_changed_tombstone_is_found_and_withdrawing_again_mends_it(released: P
     door_at(released).withdraw(charge.release_id, "a name was in it")
     assert audit(released).ok
     stone = released / "released" / "safelog" / MARCH / f"{charge.release_id}.withdrawn.json"
-    edit_json(stone, "reason", value="nothing happened")
+    edit_json(stone, "text", value="nothing happened")
     assert audit(released).all_findings == [f"{charge.release_id}: its tombstone was changed: run qlog withdraw again"]
     door_at(released).withdraw(charge.release_id, "a name was in it")
     assert audit(released).ok

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from support.cli import qlog
-from support.door import door_at, warehouse_at
+from support.door import door_at, latest_folder, warehouse_at
 from support.instances import MONTHS, PRIVATE_QUERY, USERS, Prepared, copy_warehouse, edit_policy, make_home
 from support.tampering import vouch_for
 
@@ -39,7 +39,7 @@ def released(prepared: Prepared, tmp_path_factory: pytest.TempPathFactory) -> Pa
 
 
 def folder_of(home: Path) -> Path:
-    return home / "released" / "sanitized" / MARCH / "latest"
+    return latest_folder(home, "sanitized")
 
 
 def test_a_release_is_a_log_of_made_up_users_of_the_asked_size_and_its_datasheet_says_so(released: Path) -> None:
