@@ -12,9 +12,9 @@ import pyarrow as pa
 
 from qlog_assets.errors import ParameterError, QlogError
 from qlog_assets.report.datasheet import reading_order
-from qlog_assets.report.public_reading import MONTH_COLUMN, PublicRelease, open_release
+from qlog_assets.report.public_reading import PublicRelease, open_release
 from qlog_assets.report.table_noise import GEOMETRIC, TableNoise
-from qlog_assets.report.tables import ERROR_COLUMN
+from qlog_assets.report.tables import ERROR_COLUMN, MONTH_COLUMN
 from qlog_assets.report.unprinted import tell_unprinted
 from qlog_assets.settings import home_from_environment
 

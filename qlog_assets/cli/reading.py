@@ -112,8 +112,7 @@ def noise_words(told: dict[str, Any]) -> str:
 
 
 def row_lines(facts: dict[str, Any]) -> None:
-    from qlog_assets.report.public_reading import MONTH_COLUMN
-    from qlog_assets.report.tables import ERROR_COLUMN
+    from qlog_assets.report.tables import ERROR_COLUMN, MONTH_COLUMN
 
     heading(facts)
     shown, count = facts["shown"], facts["count"]
