@@ -6,11 +6,13 @@ VENV := .venv
 BIN := $(VENV)/bin
 # The libraries we are measured beside live in an environment of their own.
 PEERS := .cache/peers
+# So does what builds the docs site.
+SITE := .cache/docs-site
 # Compiled bytecode makes imports three times as fast; an environment that forbids it would be felt in every command.
 export PYTHONDONTWRITEBYTECODE :=
 export GX_ANALYTICS_ENABLED := false
 
-.PHONY: help demo crowd-demo ui test test-rest test-studies test-bench test-all lint bench bench-noise bench-peers bench-selection bench-solvers bench-crowd docs pins clean
+.PHONY: help demo crowd-demo ui test test-rest test-studies test-bench test-all lint bench bench-noise bench-peers bench-selection bench-solvers bench-crowd docs docs-site test-site screenshots pins clean
 
 help: ## What can be made
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -40,14 +42,14 @@ crowd-demo: $(VENV)/.installed-crowd ## Two hundred clients, relays and servers 
 ui: $(VENV)/.installed ## Dagster's web UI on the demo's data
 	$(BIN)/qlog ui
 
-QUICK := not slow and not faults and not postgresql and not browser and not study
+QUICK := not slow and not faults and not postgresql and not browser and not study and not site
 
 # Three workers on two cores: a quarter of the time a test waits for a process or a disk.
 test: $(VENV)/.installed-dev ## The suite a developer runs
 	$(BIN)/python -m pytest -n 3 --dist worksteal -m "$(QUICK)"
 
 test-rest: $(VENV)/.installed-dev ## What `make test` leaves out: faults, races, canaries, PostgreSQL, browser
-	$(BIN)/python -m pytest -n 2 --dist worksteal -m "not ($(QUICK)) and not study" --ignore tests/benchmarks
+	$(BIN)/python -m pytest -n 2 --dist worksteal -m "not ($(QUICK)) and not study and not site" --ignore tests/benchmarks
 
 test-studies: $(VENV)/.installed-dev ## Whole studies and simulations by the command, on small logs
 	$(BIN)/python -m pytest -n 2 --dist worksteal -m study
@@ -55,7 +57,7 @@ test-studies: $(VENV)/.installed-dev ## Whole studies and simulations by the com
 test-bench: $(VENV)/.installed-dev ## The benchmark measured on small logs, whole: minutes
 	$(BIN)/python -m pytest -n 0 -m "not ($(QUICK))" tests/benchmarks
 
-test-all: test test-rest test-studies test-bench ## Everything
+test-all: test test-rest test-studies test-bench test-site ## Everything
 
 lint: $(VENV)/.installed-dev ## ruff, mypy, and who may import whom
 	$(BIN)/ruff check .
@@ -90,6 +92,17 @@ $(PEERS)/.installed: benchmarks/requirements-peers.txt
 docs: $(VENV)/.installed ## Write the generated pages
 	$(BIN)/python -m tools.guarantees_page
 	$(BIN)/python -m tools.policy_page
+
+$(SITE)/.installed: tools/site/requirements.txt
+	test -x $(SITE)/bin/python || $(PYTHON) -m venv $(SITE)
+	$(SITE)/bin/pip install --quiet --disable-pip-version-check -r tools/site/requirements.txt
+	@touch $@
+
+docs-site: $(SITE)/.installed ## The docs as a site in .cache/site: offline, every link and anchor checked
+	NO_MKDOCS_2_WARNING=1 $(SITE)/bin/mkdocs build --quiet --strict --config-file tools/site/mkdocs.yml
+
+test-site: docs-site $(VENV)/.installed-dev ## A browser on the docs site, after building it
+	$(BIN)/python -m pytest -n 0 -m site
 
 pins: $(VENV)/.installed-dev ## Write the requirement files from what is installed
 	$(BIN)/python tools/pins.py
