@@ -12,7 +12,7 @@ SITE := .cache/docs-site
 export PYTHONDONTWRITEBYTECODE :=
 export GX_ANALYTICS_ENABLED := false
 
-.PHONY: help demo crowd-demo ui test test-rest test-studies test-bench test-all lint bench bench-noise bench-peers bench-selection bench-solvers bench-crowd docs docs-site test-site screenshots pins clean
+.PHONY: help install demo crowd-demo ui test test-rest test-studies test-bench test-all lint bench bench-noise bench-peers bench-selection bench-solvers bench-crowd docs docs-site test-site screenshots pins clean
 
 help: ## What can be made
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -27,6 +27,8 @@ $(VENV)/.installed: requirements.txt pyproject.toml
 $(VENV)/.installed-dev: $(VENV)/.installed requirements-dev.txt
 	$(BIN)/pip install --quiet --disable-pip-version-check -r requirements-dev.txt
 	@touch $@
+
+install: $(VENV)/.installed ## The environment alone
 
 demo: $(VENV)/.installed ## A synthetic log, three months, three private releases
 	$(BIN)/qlog demo
@@ -92,6 +94,7 @@ $(PEERS)/.installed: benchmarks/requirements-peers.txt
 docs: $(VENV)/.installed ## Write the generated pages
 	$(BIN)/python -m tools.guarantees_page
 	$(BIN)/python -m tools.policy_page
+	$(BIN)/python -m tools.api_page
 
 $(SITE)/.installed: tools/site/requirements.txt
 	test -x $(SITE)/bin/python || $(PYTHON) -m venv $(SITE)
