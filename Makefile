@@ -12,7 +12,7 @@ SITE := .cache/docs-site
 export PYTHONDONTWRITEBYTECODE :=
 export GX_ANALYTICS_ENABLED := false
 
-.PHONY: help install demo crowd-demo ui test test-rest test-studies test-bench test-all lint bench bench-noise bench-peers bench-selection bench-solvers bench-crowd docs docs-site test-site screenshots pins clean
+.PHONY: help install demo crowd-demo ui test test-rest test-studies test-bench test-all lint bench bench-noise bench-peers bench-selection bench-solvers bench-crowd docs docs-site test-site screenshots plots pins clean
 
 help: ## What can be made
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -106,6 +106,13 @@ docs-site: $(SITE)/.installed ## The docs as a site in .cache/site: offline, eve
 
 test-site: docs-site $(VENV)/.installed-dev ## A browser on the docs site, after building it
 	$(BIN)/python -m pytest -n 0 -m site
+
+screenshots: $(VENV)/.installed-dev ## The pictures of Dagster and of a release in docs/pictures, taken anew
+	PYTHONPATH=tests:. $(BIN)/python -m tools.screenshots
+
+plots: $(VENV)/.installed-dev ## The plots of docs/pictures: what a row needs, by mechanism, and the gallery of studies
+	$(BIN)/python -m tools.mechanism_pictures
+	$(BIN)/python -m tools.gallery
 
 pins: $(VENV)/.installed-dev ## Write the requirement files from what is installed
 	$(BIN)/python tools/pins.py

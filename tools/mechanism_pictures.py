@@ -58,7 +58,7 @@ def draw_needs(mechanism: Mechanism, path: Path) -> None:
 
 
 def draw_fake_accounts(path: Path) -> None:
-    """How often a guessed query is printed, by fake accounts that hold it: k-anonymity beside the stability histogram."""
+    """How often a guessed query is printed, by fake accounts that hold it: k-anonymity beside exact noise."""
     scale = QUERIES_PER_USER / EPSILON
     threshold = stability_threshold(QUERIES_PER_USER, scale, DELTA)
     accounts = np.arange(threshold - 30, threshold + 30)

@@ -1,4 +1,4 @@
-"""docs/tutorial.md, run as it stands in a warehouse of its own: every command, and what the page shows of its answer."""
+"""docs/tutorial.md, run as it stands: every command is taken, and what the page shows of its answer is in it."""
 
 from __future__ import annotations
 
