@@ -67,7 +67,8 @@ def take(server: Server, page: Page, home: Path) -> Iterator[tuple[str, bytes]]:
     public = page.context.new_page()
     public.set_viewport_size(TALL)
     released = home / "released"
-    public.goto((released / "safelog" / MONTH / "latest" / "datasheet.html").as_uri())
+    (datasheet,) = {path.resolve() for path in released.glob(f"safelog/{MONTH}/*/datasheet.html")}
+    public.goto(datasheet.as_uri())
     yield "datasheet", settled(public)
     if (index := released / "index.html").is_file():
         public.goto(index.as_uri())

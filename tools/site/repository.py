@@ -58,3 +58,23 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     for path in sorted(pages | linked):
         files.append(File.generated(config, path.relative_to(ROOT).as_posix(), abs_src_path=str(path)))
     return files
+
+
+def on_page_content(html: str, page: Any, config: MkDocsConfig, files: Files) -> str:
+    """The empty corner of a table heads nothing, and is told as a cell to people who hear the page."""
+    return re.sub(r"<th( style=\"[^\"]*\")?></th>", r"<td\1></td>", html)
+
+
+def on_post_page(output: str, page: Any, config: MkDocsConfig) -> str:
+    return name_dialog(output)
+
+
+def on_post_template(output: str, template_name: str, config: MkDocsConfig) -> str:
+    return name_dialog(output) if template_name == "404.html" else output
+
+
+def name_dialog(output: str) -> str:
+    """The theme's search opens as a dialog without a name, which people who hear the page need."""
+    dialog = 'data-md-component="search" role="dialog"'
+    assert dialog in output, "the theme's search has another form than it had"
+    return output.replace(dialog, f'{dialog} aria-label="Search"')
