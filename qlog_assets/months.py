@@ -1,4 +1,4 @@
-"""Calendar months as the pipeline's partition keys: `2006-03`. One small type; nothing else belongs here."""
+"""Calendar months as the pipeline's partition keys: `2006-03`. One small type, and how a month is written."""
 
 from __future__ import annotations
 
@@ -10,6 +10,11 @@ from pydantic import GetCoreSchemaHandler
 from pydantic_core import core_schema
 
 from qlog_assets.errors import ParameterError
+
+NAMES = (
+    "January", "February", "March", "April", "May", "June",
+    "July", "August", "September", "October", "November", "December",
+)  # fmt: skip
 
 
 class Month(str):
@@ -51,6 +56,11 @@ class Month(str):
     @classmethod
     def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> core_schema.CoreSchema:
         return core_schema.no_info_plain_validator_function(cls, serialization=core_schema.to_string_ser_schema())
+
+
+def month_name(month: str) -> str:
+    """`2006-03` as March 2006."""
+    return f"{NAMES[int(month[5:]) - 1]} {month[:4]}"
 
 
 def months_between(first: Month, last: Month) -> list[Month]:

@@ -15,6 +15,7 @@ from packaging.utils import canonicalize_name
 
 ROOT = Path(__file__).resolve().parent.parent
 DEVELOPMENT = (
+    "axe-playwright-python",
     "build",
     "dp-accounting",
     "hatchling",

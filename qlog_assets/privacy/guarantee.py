@@ -15,7 +15,7 @@ from qlog_assets.errors import ParameterError
 from qlog_assets.privacy.bounds import at_most, exp_at_most
 from qlog_assets.privacy.composition import Noise, release_loss
 
-WORDS = 3
+WORDS = 4
 """The version of the public words. A draw stores the one it was made with and keeps it for ever."""
 FIRST_WORDS = 1
 """The version of draws and manifests that name none."""

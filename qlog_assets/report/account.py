@@ -29,6 +29,8 @@ class Account:
     """What a row of the tables is, and is not; ends the sentence that names the tables."""
     made_from: str = "computed from a query log"
     """What the statistics were made from, in that same sentence."""
+    one_user: str = "What one user adds to the statistics was limited before anything was counted."
+    """What one user can change in the counts, before the noise: in how many of them one user is, and how often."""
 
 
 def general_account(manifest: Mapping[str, Any]) -> Account:
@@ -59,6 +61,11 @@ def suppression_words(manifest: Mapping[str, Any]) -> str:
         "Rows that look like an e-mail address, a payment card, a phone number or a US social security number, and "
         f"were not in a public list, were then left out. {rows} left out for that reason."
     )
+
+
+def one_user_words(items: Sequence[str]) -> str:
+    """In how many counts one user is, from what was kept of each user at most."""
+    return f"What one user did is in the counts of at most {join_words(items)}, and adds at most one to each."
 
 
 def counted(number: int, one: str, several: str) -> str:

@@ -6,18 +6,29 @@ versions that did not state their noise have none of this on their pages.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import functools
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from qlog_assets.report.account import join_words
 from qlog_assets.report.datasheet_numbers import Numbers
 from qlog_assets.report.table_noise import Reach, TableNoise
 from qlog_assets.report.tables import ERROR_COLUMN
 
+Said = TypeVar("Said", bound=Hashable)
+
 SIZES = (10, 20, 50, 100, 200, 500)
 """Of how many users counts are shown with their errors."""
 SUMMARY_COLUMNS = (
+    ("Table", "label"),
+    ("Standard error, in users", "number"),
+    ("Half of all counts within", "number"),
+    ("19 of 20 within", "number"),
+    ("Printed as likely as not from", ""),
+    ("Rows from noise alone", "number"),
+)
+EARLIER_SUMMARY_COLUMNS = (
     ("Table", "label"),
     ("Standard deviation of the noise, in users", "number"),
     ("Half of all noise within", "number"),
@@ -42,19 +53,20 @@ def tell_noise(facts: Mapping[str, Any], numbers: Numbers) -> ToldNoise | None:
     if "noise" not in facts:
         return None
     noise = TableNoise.from_json(facts["noise"])
-    chances = _chances(noise, facts)
+    chances = chances_missing(noise, facts)
+    made_up = facts["threshold"] is None
     heads = ("Number of users", "Standard error, at least" if noise.by_row else "Standard error", *chances)
     rows = tuple(
         (
             f"{users:,}",
             numbers.relative(noise.deviation / users),
-            *(numbers.chance(chances[head][place]) for head in chances),
+            *(numbers.chance(chance(users)) for chance in chances.values()),
         )
-        for place, users in enumerate(SIZES)
+        for users in SIZES
     )
     return ToldNoise(
-        _caption(noise, numbers),
-        (_size_words(noise, numbers), _missing_words(noise)),
+        "" if made_up else _caption(noise, numbers),
+        _made_up_words(noise, numbers) if made_up else (_size_words(noise, numbers), _missing_words(noise)),
         tuple((head, "number") for head in heads),
         rows,
     )
@@ -69,18 +81,72 @@ def summarise_noise(name: str, facts: Mapping[str, Any], invented: float, number
         least + numbers.within(noise.deviation),
         f"{least}±{numbers.within(noise.within(0.5))}",
         f"{least}±{numbers.within(noise.within(0.95))}",
+        tell_threshold(facts),
+        numbers.invented(invented),
+    )
+
+
+def summarise_noise_earlier(name: str, facts: Mapping[str, Any], invented: float, numbers: Numbers) -> tuple[str, ...]:
+    """The table's row among those of all tables, under EARLIER_SUMMARY_COLUMNS."""
+    noise = TableNoise.from_json(facts["noise"])
+    least = "from " if noise.by_row else ""
+    return (
+        name,
+        least + numbers.within(noise.deviation),
+        f"{least}±{numbers.within(noise.within(0.5))}",
+        f"{least}±{numbers.within(noise.within(0.95))}",
         f"{facts['threshold']:,}",
         numbers.invented(invented),
     )
 
 
-def group_noise(told: Mapping[str, ToldNoise]) -> list[tuple[str, ToldNoise]]:
-    """What is said of each title's noise, once where the same is said of several: their titles joined."""
-    together: dict[ToldNoise, list[str]] = {}
-    for title, noise in told.items():
-        follows = noise in together
-        together.setdefault(noise, []).append(title[:1].lower() + title[1:] if follows else title)
-    return [(join_words(titles), noise) for noise, titles in together.items()]
+def tell_error_of(count: int, facts: Mapping[str, Any], largest: float | None, numbers: Numbers) -> str:
+    """How far off a count may be, for somebody who reads nothing else. `largest` is the largest standard error of the
+    table's rows, where they differ."""
+    noise = TableNoise.from_json(facts["noise"])
+    half, most = noise.within(0.5), noise.within(0.95)
+    what = f"a count of {count:,}"
+    if facts["threshold"] is None:
+        what = f"the noisy number behind something that {count:,} users did"
+    words = f"In 19 of 20 cases {what} is off by no more than {_share(most, count, numbers)}"
+    if not noise.by_row:
+        return f"{words}, in half of all cases by no more than {numbers.within(half)}."
+    if largest is None:
+        return f"{words} where the noise is least, and by more elsewhere."
+    if largest > noise.deviation:
+        widest = _share(most / noise.deviation * largest, count, numbers)
+        words = f"{words} where the noise is least, and no more than {widest} where it is largest"
+    return f"{words}. What holds for a row is about twice its {ERROR_COLUMN}."
+
+
+def _share(users: float, count: int, numbers: Numbers) -> str:
+    return f"{numbers.within(users)} users ({numbers.relative(users / count)})"
+
+
+def tell_threshold(facts: Mapping[str, Any]) -> str:
+    """From how many users on something is printed at least as likely as not: what the threshold comes to."""
+    if "noise" not in facts:
+        return "" if facts["threshold"] is None else f"a noisy count of {facts['threshold']:,}"
+    chances = chances_missing(TableNoise.from_json(facts["noise"]), facts)
+    found = [(least_users(chance, 0.5), _condition(head)) for head, chance in chances.items()]
+    return "; ".join(f"{users:,} {'user' if users == 1 else 'users'}{condition}" for users, condition in found)
+
+
+def _condition(head: str) -> str:
+    """What a column of chances is about, as it ends a number of users."""
+    _, _, condition = head.partition("Missing, if ")
+    if not condition:
+        return ""
+    return f" who {condition.removeprefix('they ')}" if condition.startswith("they ") else f", {condition}"
+
+
+def group_titles(said: Mapping[str, Said]) -> list[tuple[str, Said]]:
+    """What is said of each title, once where the same is said of several: their titles joined."""
+    together: dict[Said, list[str]] = {}
+    for title, words in said.items():
+        follows = words in together
+        together.setdefault(words, []).append(title[:1].lower() + title[1:] if follows else title)
+    return [(join_words(titles), words) for words, titles in together.items()]
 
 
 def _caption(noise: TableNoise, numbers: Numbers) -> str:
@@ -98,6 +164,21 @@ def _size_words(noise: TableNoise, numbers: Numbers) -> str:
         )
     cut = "" if noise.largest is None else f", never more than {noise.largest:,} either way"
     return f"Every count has random noise in it, with a standard deviation of {deviation} users ({noise.law}{cut})."
+
+
+def _made_up_words(noise: TableNoise, numbers: Numbers) -> tuple[str, ...]:
+    """Of a table without counts, whose rows were made from noisy numbers of users that are not printed."""
+    deviation = numbers.within(noise.deviation)
+    least = "of at least" if noise.by_row else "of"
+    return (
+        "The table has no counts of users. It was made from noisy numbers of users, one for each item, whose noise has "
+        f"a standard deviation {least} {deviation} users ({noise.law}). How often an item occurs follows its noisy "
+        "number and is rounded to a whole number: a further error.",
+        "An item whose noisy number stayed below the threshold occurs nowhere, and the chance of that follows from the "
+        "noise alone."
+        if noise.tested
+        else _missing_words(noise),
+    )
 
 
 def _missing_words(noise: TableNoise) -> str:
@@ -132,22 +213,31 @@ def _holding(reach: Reach) -> str:
     return ("hold nothing else" if reach.items == 1 else f"hold {reach.items:,} items each") + listed
 
 
-def _chances(noise: TableNoise, facts: Mapping[str, Any]) -> dict[str, list[float]]:
-    """The chances that an item of each size is missing, by what they are the chances of."""
+def chances_missing(noise: TableNoise, facts: Mapping[str, Any]) -> dict[str, Callable[[int], float]]:
+    """From a number of users to the chance that what they did is missing, by what it is the chance of."""
     if not noise.tested:
-        return {
-            f"Missing, if they {_holding(reach)}": [reach.chance_missing(users) for users in SIZES]
-            for reach in noise.reaches
-        }
-    threshold, outside = facts["threshold"], facts["threshold_outside_pool"]
+        return {f"Missing, if they {_holding(reach)}": reach.chance_missing for reach in noise.reaches}
+    threshold, outside = facts["threshold"] or 0, facts["threshold_outside_pool"]
     if outside is None:
         # What can be a row is public where it is named, and is then looked at whether anybody did it or not.
-        return {"Chance that it is missing": _of_sizes(noise, threshold, only_if_held=not noise.among)}
+        return {"Chance that it is missing": _tested(noise, threshold, only_if_held=not noise.among)}
     return {
-        "Missing, if on a public list": _of_sizes(noise, threshold, only_if_held=False),
-        "Missing, if on none": _of_sizes(noise, outside),
+        "Missing, if on a public list": _tested(noise, threshold, only_if_held=False),
+        "Missing, if on none": _tested(noise, outside),
     }
 
 
-def _of_sizes(noise: TableNoise, threshold: int, *, only_if_held: bool = True) -> list[float]:
-    return [noise.chance_missing(users, threshold, only_if_held=only_if_held) for users in SIZES]
+def least_users(chance: Callable[[int], float], at_most: float) -> int:
+    """The least number of users with at most this chance, which falls as they grow: by doubling, then by halves."""
+    high = 1
+    while chance(high) > at_most:
+        high *= 2
+    low = 0
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if chance(middle) > at_most else (low, middle)
+    return high
+
+
+def _tested(noise: TableNoise, threshold: int, *, only_if_held: bool = True) -> Callable[[int], float]:
+    return functools.partial(noise.chance_missing, threshold=threshold, only_if_held=only_if_held)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
 from html import escape
 from itertools import pairwise
 
@@ -12,6 +15,7 @@ LEFT, RIGHT, TOP, BOTTOM = 4, 4, 42, 42
 MOST_BARS = 8
 FEWEST_BARS = 5
 GAP = 6
+CURVES_HEIGHT, LEGEND = 260, 16
 
 
 def distribution(values: np.ndarray, start: int, *, title: str, unit: str) -> str:
@@ -45,6 +49,77 @@ def distribution(values: np.ndarray, start: int, *, title: str, unit: str) -> st
         f'<line class="axis" x1="{LEFT}" y1="{floor}" x2="{WIDTH - RIGHT}" y2="{floor}"/>'
         f"{''.join(bars)}"
         f'<text class="unit" x="{LEFT}" y="{HEIGHT - 6}">{escape(unit)}, from the number given up to the next</text>'
+        "</svg>"
+    )
+
+
+@dataclass(frozen=True)
+class Curve:
+    """A line of a picture: what it is of, and its points from left to right; heights are shares of 1."""
+
+    label: str
+    points: tuple[tuple[float, float], ...]
+
+
+@dataclass(frozen=True)
+class Axis:
+    """The numbers along the foot of a picture: the first and the last, the marked ones, and whether steps multiply."""
+
+    first: float
+    last: float
+    ticks: tuple[float, ...]
+    multiplies: bool = False
+
+    def place(self, value: float) -> float:
+        """Where a number stands, from 0 at the left to 1 at the right."""
+        scale = math.log if self.multiplies else float
+        return (scale(value) - scale(self.first)) / (scale(self.last) - scale(self.first))
+
+
+def curves(
+    lines: Sequence[Curve],
+    axis: Axis,
+    *,
+    title: str,
+    unit: str,
+    told: str,
+    marks: Sequence[tuple[float, float, str]] = (),
+) -> str:
+    """Shares between 0 and 100 % as lines over numbers; `told` says in a sentence what the picture shows.
+
+    A line is known by its dashes as well as by its colour, for whoever does not see colours. `marks` are points with a
+    word each.
+    """
+    left, foot = 44, CURVES_HEIGHT - BOTTOM
+    top = 36 + LEGEND * len(lines)
+    wide, high = WIDTH - left - 14, foot - top
+
+    def at(number: float, share: float) -> tuple[str, str]:
+        return f"{left + wide * axis.place(number):.1f}", f"{foot - high * share:.1f}"
+
+    parts = []
+    for percent in (0, 50, 100):
+        y = at(axis.first, percent / 100)[1]
+        parts.append(f'<line class="axis" x1="{left}" y1="{y}" x2="{WIDTH - 14}" y2="{y}"/>')
+        parts.append(f'<text class="tick side" x="{left - 6}" y="{float(y) + 4:.1f}">{percent} %</text>')
+    for number in axis.ticks:
+        parts.append(f'<text class="tick" x="{at(number, 0)[0]}" y="{foot + 16}">{_short(round(number))}</text>')
+    for place, line in enumerate(lines):
+        y = 26 + LEGEND * (place + 1) - 4
+        parts.append(f'<line class="curve curve-{place}" x1="{LEFT}" y1="{y - 4}" x2="{LEFT + 22}" y2="{y - 4}"/>')
+        parts.append(f'<text class="legend" x="{LEFT + 28}" y="{y}">{escape(line.label)}</text>')
+        points = " ".join(",".join(at(*point)) for point in line.points)
+        parts.append(f'<polyline class="curve curve-{place}" points="{points}"/>')
+    for number, share, word in marks:
+        x, y = at(number, share)
+        parts.append(f'<circle class="mark" cx="{x}" cy="{y}" r="3.5"/>')
+        parts.append(f'<text class="value legend" x="{float(x) + 7:.1f}" y="{float(y) - 6:.1f}">{escape(word)}</text>')
+    return (
+        f'<svg class="plot" viewBox="0 0 {WIDTH} {CURVES_HEIGHT}" role="img" '
+        f'aria-label="{escape(f"{title}. {told}")}">'
+        f'<text class="heading" x="{LEFT}" y="15">{escape(title)}</text>'
+        f"{''.join(parts)}"
+        f'<text class="unit" x="{left}" y="{CURVES_HEIGHT - 6}">{escape(unit)}</text>'
         "</svg>"
     )
 

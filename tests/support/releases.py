@@ -9,6 +9,7 @@ from typing import Any
 import pyarrow as pa
 
 from qlog_assets.mechanisms.register import guarantee
+from qlog_assets.mechanisms.safelog.draw import known_noise
 from qlog_assets.mechanisms.safelog.parameters import SafelogParameters
 from qlog_assets.mechanisms.safelog.tables import TABLES
 from qlog_assets.report.manifest import ManifestTable, build_manifest
@@ -74,6 +75,7 @@ def write_release(
             write_table(table, LAYOUTS[name], directory),
             threshold=100 if name == "queries" else 250,
             threshold_outside_pool=200 if name == "queries" and chosen.delta > 0 else None,
+            noise=known_noise(name, chosen),
         )
         for name, table in tables.items()
     ]

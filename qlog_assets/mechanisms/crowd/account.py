@@ -7,7 +7,7 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
-from qlog_assets.report.account import Account, counted, join_words, suppression_words
+from qlog_assets.report.account import Account, counted, join_words, one_user_words, suppression_words
 
 TRUST = (
     "The guarantee holds towards everybody who reads this release. It does not hold towards the collector, which "
@@ -60,7 +60,8 @@ def account(manifest: Mapping[str, Any]) -> Account:
         "who took part.",
         "The tables were made one by one: a click may belong to a query that the table of queries does not hold.",
     )
-    told = Account(steps, cautions, holds=HOLDS, made_from=MADE_FROM)
+    heard = one_user_words([f"{counted(artifacts, 'text', 'different texts')} of each kind ({kinds})"])
+    told = Account(steps, cautions, holds=HOLDS, made_from=MADE_FROM, one_user=heard)
     if manifest["variant"] == "sound":
         scale = artifacts * len(tables) / float(Fraction(str(parameters["epsilon"])))
         return replace(told, noise_scales=dict.fromkeys(tables, scale))

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
 from qlog_assets.mechanisms.steered_words import expected_inventions as steered_inventions
 from qlog_assets.mechanisms.steered_words import steered_cautions, steered_steps
 from qlog_assets.privacy.steered import LISTED_FAKES
-from qlog_assets.report.account import Account, counted, join_words, suppression_words, survival
+from qlog_assets.report.account import Account, counted, join_words, one_user_words, suppression_words, survival
 
 
 def account(manifest: Mapping[str, Any]) -> Account:
@@ -39,7 +40,7 @@ def account(manifest: Mapping[str, Any]) -> Account:
     if len(tables) > 1:
         cautions.append("Clicks and transitions are given for queries of the table of queries only.")
     if manifest["variant"] == "modern":
-        return _steered_account(manifest, steps, cautions)
+        return replace(_steered_account(manifest, steps, cautions), one_user=one_user_words(kept))
     names = {"queries": "selection_scale", "clicks": "click_scale", "transitions": "transition_scale"}
     scales = {
         table: float(Fraction(str(parameters[name])))
@@ -52,7 +53,8 @@ def account(manifest: Mapping[str, Any]) -> Account:
         threshold_words(manifest),
         suppression_words(manifest),
     ]
-    return Account(tuple(steps), tuple(cautions), scales, expected_inventions(manifest, scales))
+    invented = expected_inventions(manifest, scales)
+    return Account(tuple(steps), tuple(cautions), scales, invented, one_user=one_user_words(kept))
 
 
 def _steered_account(manifest: Mapping[str, Any], steps: list[str], cautions: list[str]) -> Account:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from qlog_assets.mechanisms.steered_words import steered_steps
-from qlog_assets.report.account import Account, counted, suppression_words
+from qlog_assets.report.account import Account, counted, one_user_words, suppression_words
 
 HOLDS = (
     "in the shape of a search log. Its users never lived: each is a number from 1 on, made up by chance from noisy "
@@ -55,7 +55,15 @@ def account(manifest: Mapping[str, Any]) -> Account:
         _cautions(linked, asked is not None, parameters["objective"]),
         counts_were_tested=False,
         holds=HOLDS,
+        one_user=_one_user_words(pairs, int(parameters["pairs_per_user"]), linked),
     )
+
+
+def _one_user_words(pairs: str, pairs_per_user: int, linked: bool) -> str:
+    kept = [f"{pairs} of a query and an address", "one number of pairs per user"]
+    if linked:
+        kept.append(counted(pairs_per_user * (pairs_per_user - 1) // 2, "two pairs together", "two pairs together"))
+    return one_user_words(kept)
 
 
 def _naming_words(manifest: Mapping[str, Any]) -> tuple[str, ...]:

@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from qlog_assets.mechanisms.contributions import count_items, item_counts, item_holders
 from qlog_assets.mechanisms.mechanism import Drawn, DrawnTable
+from qlog_assets.mechanisms.planned_noise import steered_noise, weighted_noise
 from qlog_assets.mechanisms.sanitized import noise
 from qlog_assets.mechanisms.sanitized.aims import aim
 from qlog_assets.mechanisms.sanitized.guarantee import pair_budget
@@ -25,6 +26,8 @@ from qlog_assets.pipeline.stage import Inputs
 from qlog_assets.pipeline.steering import Steering
 from qlog_assets.privacy.histogram import Released
 from qlog_assets.privacy.randomness import RandomSource
+from qlog_assets.privacy.steered import plan_part
+from qlog_assets.report.table_noise import TableNoise
 from qlog_assets.report.tables import in_public_order
 from qlog_assets.storage.engine import Engine
 
@@ -40,7 +43,7 @@ def draw(
     """A log of made-up users. Nothing in it was public before, but for the pairs of an earlier release."""
     held = inputs["sanitized_pairs"]
     count_items(engine, held, "pairs")
-    named = _draw_pairs(engine, chosen, source, steering)
+    named, known = _draw_pairs(engine, chosen, source, steering)
     lengths = noise.release_lengths(source, count_lengths(engine, chosen), chosen.activity_scale)
     places = pa.table({"place": np.arange(named.indices.size), "item_id": named.indices})
     with engine.table("named_pairs", places):
@@ -51,18 +54,22 @@ def draw(
         rows = pa.table({"user_id": output.users, "place": output.pairs, "events": output.events})
         with engine.table("made_up", rows):
             log = engine.arrow("sanitized/made_up_log", month=str(held.provenance.month))
-    return Drawn({LOG.name: DrawnTable(in_public_order(log, LOG))})
+    return Drawn({LOG.name: DrawnTable(in_public_order(log, LOG), noise=known)})
 
 
 def _draw_pairs(
     engine: Engine, chosen: SanitizedParameters, source: RandomSource, steering: Steering | None
-) -> Released:
+) -> tuple[Released, TableNoise]:
+    """The named pairs with noisy numbers of users, and what is publicly known of that noise."""
     if noise.is_steered(chosen):
-        drawn, _ = draw_steered_items(engine, source, pair_budget(chosen), known=_known_pairs(engine, steering))
-        return Released(drawn.items, drawn.users)
+        known, budget = _known_pairs(engine, steering), pair_budget(chosen)
+        drawn, _ = draw_steered_items(engine, source, budget, known=known)
+        plan = plan_part(budget, with_known=known is not None)
+        return Released(drawn.items, drawn.users), steered_noise(plan, drawn.deviations)
     if noise.takes_rows(chosen):
-        return noise.draw_rows(source, *item_holders(engine), chosen)
-    return noise.draw_counts(source, item_counts(engine), chosen)
+        named, deviation = noise.draw_rows(source, *item_holders(engine), chosen)
+        return named, weighted_noise(noise.plan_rows(chosen), deviation)
+    return noise.draw_counts(source, item_counts(engine), chosen), noise.known_noise(chosen)
 
 
 def _known_pairs(engine: Engine, steering: Steering | None) -> KnownRows | None:

@@ -14,20 +14,22 @@ No real id survives, so the objection to the paper (a true tuple of a real user 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy as np
 
 from qlog_assets.errors import ParameterError
+from qlog_assets.mechanisms.planned_noise import geometric_noise
 from qlog_assets.mechanisms.sanitized.guarantee import pair_budget
 from qlog_assets.mechanisms.sanitized.parameters import SanitizedParameters
 from qlog_assets.privacy.gaussian import SelectionPlan, plan_weighted
-from qlog_assets.privacy.histogram import Released, stability_histogram
+from qlog_assets.privacy.histogram import Released, stability_histogram, stability_threshold
 from qlog_assets.privacy.noise import checked_scale, discrete_laplace
 from qlog_assets.privacy.randomness import RandomSource, SeededRandom
 from qlog_assets.privacy.steered import plan_part
 from qlog_assets.privacy.weighted import Contributions, draw_weighted
+from qlog_assets.report.table_noise import TableNoise
 
 MOST_EVENTS = 10**6
 """How many events a made-up log may have. Each row has its texts again, at most 2,000 bytes of them
@@ -88,11 +90,17 @@ def plan_rows(parameters: SanitizedParameters) -> SelectionPlan:
 
 def draw_rows(
     source: RandomSource, user_ids: np.ndarray, pair_ids: np.ndarray, parameters: SanitizedParameters
-) -> Released:
-    """`weighted_gaussian`: a set is named first and counted with what is left."""
+) -> tuple[Released, float]:
+    """`weighted_gaussian`: a set is named first and counted with what is left; the deviation of the counts' noise."""
     drawn = draw_weighted(source, Contributions.of(user_ids, pair_ids), plan_rows(parameters))
-    assert drawn.users is not None  # set_share is below 1
-    return Released(drawn.items, drawn.users)
+    assert drawn.users is not None and drawn.deviation is not None  # set_share is below 1
+    return Released(drawn.items, drawn.users), drawn.deviation
+
+
+def known_noise(parameters: SanitizedParameters) -> TableNoise:
+    """What is publicly known of the noise on the users of pairs by `stability`. They are tested, and not printed."""
+    least = stability_threshold(parameters.pairs_per_user, parameters.pair_scale, parameters.pair_delta)
+    return replace(geometric_noise(parameters.pair_scale), tested_from=float(least))
 
 
 def release_lengths(source: RandomSource, users: np.ndarray, scale: Fraction) -> np.ndarray:

@@ -8,7 +8,7 @@ from typing import Any
 
 from qlog_assets.mechanisms.sessions.parameters import SessionParameters
 from qlog_assets.mechanisms.steered_words import expected_inventions, steered_cautions, steered_steps
-from qlog_assets.report.account import Account, counted, join_words, suppression_words, survival
+from qlog_assets.report.account import Account, counted, join_words, one_user_words, suppression_words, survival
 
 HOLDS = (
     "each with the noisy number of users behind it. A sequence is a few queries that many different users typed in the "
@@ -51,7 +51,18 @@ def account(manifest: Mapping[str, Any]) -> Account:
         (expected_inventions(manifest, weighed) if steered else {}) | (_inventions(manifest) if over_release else {}),
         counts_were_tested=not weighed,
         holds=HOLDS_PAIRS if over_release else HOLDS,
+        one_user=one_user_words(_kept(manifest)),
     )
+
+
+def _kept(manifest: Mapping[str, Any]) -> list[str]:
+    """What was kept of each user at most."""
+    chosen = SessionParameters(**manifest["parameters"])
+    kept = {
+        "sessions": counted(chosen.items_per_user, "sequence", "different sequences"),
+        "clicks": counted(chosen.clicks_per_user, "click", "different clicks"),
+    }
+    return [kept[name] for name in manifest["tables"]]
 
 
 def _session_steps(parameters: Mapping[str, Any], over_release: bool) -> list[str]:

@@ -7,7 +7,7 @@ from fractions import Fraction
 from typing import Any
 
 from qlog_assets.mechanisms.steered_words import expected_inventions, steered_cautions, steered_steps
-from qlog_assets.report.account import Account, counted, join_words, suppression_words
+from qlog_assets.report.account import Account, counted, join_words, one_user_words, suppression_words
 
 
 def account(manifest: Mapping[str, Any]) -> Account:
@@ -31,10 +31,11 @@ def account(manifest: Mapping[str, Any]) -> Account:
             "Random whole numbers were added to the counts, once, and items were printed where the noisy count, which "
             f"is the one printed, reached a threshold: {join_words(least)}.",
         )
+    kept = f"{counted(items, 'different item', 'different items')} of each kind ({join_words(list(tables))})"
+    heard = one_user_words([kept])
     steps = (
         "Each query was normalised by a fixed public rule: Unicode NFKC, case folded, spaces collapsed.",
-        f"Of each user, at most {counted(items, 'different item', 'different items')} of each kind "
-        f"({join_words(list(tables))}) were kept, chosen by a public rule that looks at that user's records alone.",
+        f"Of each user, at most {kept} were kept, chosen by a public rule that looks at that user's records alone.",
         "For each item, the users who kept it were counted. No user counts twice for one item.",
         *chosen,
         suppression_words(manifest),
@@ -47,6 +48,6 @@ def account(manifest: Mapping[str, Any]) -> Account:
     )
     if manifest["variant"] == "sound":
         scale = items * len(tables) / float(Fraction(str(parameters["epsilon"])))
-        return Account(steps, cautions, dict.fromkeys(tables, scale))
+        return Account(steps, cautions, dict.fromkeys(tables, scale), one_user=heard)
     invented = expected_inventions(manifest, tables) if steered else {}
-    return Account(steps, cautions, {}, invented, counts_were_tested=not in_two_steps and not steered)
+    return Account(steps, cautions, {}, invented, counts_were_tested=not in_two_steps and not steered, one_user=heard)

@@ -46,7 +46,7 @@ def trial(people: Population, variant: str, chosen: SanitizedParameters, seed: i
         )
         drawn = Released(found.items, found.users)
     elif sanitized.takes_rows(chosen):
-        drawn = sanitized.draw_rows(SeededRandom(seed), users, items, chosen)
+        drawn, _ = sanitized.draw_rows(SeededRandom(seed), users, items, chosen)
     else:
         drawn = sanitized.draw_counts(SeededRandom(seed), counts, chosen)
     return {"pairs": outcome(drawn.users, counts[drawn.indices], people.truth["clicks"][drawn.indices])}
