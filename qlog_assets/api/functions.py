@@ -1,6 +1,6 @@
 """The Python API: what the commands do, with typed answers. One process works on one warehouse, the one of QLOG_HOME.
 
-A refusal is a `QlogError` with the line that the command would print.
+A refusal is a `QlogError` with the line that the command would print. What reads public files is `public_functions`.
 """
 
 from __future__ import annotations
@@ -14,19 +14,12 @@ from typing import TYPE_CHECKING, Any
 from qlog_assets.api.operations import ingest_files, release_months, simulate_month
 from qlog_assets.api.planning import explain_guarantee
 from qlog_assets.api.runs import ignore
-from qlog_assets.api.suggestions import Suggestion, suggest_queries
-from qlog_assets.errors import QlogError
 from qlog_assets.months import Month
 from qlog_assets.policy import Policy
-from qlog_assets.report.manifest import MANIFEST_NAME, load_manifest
-from qlog_assets.report.public_zone import latest_path
-from qlog_assets.report.tables import describe_file
 from qlog_assets.settings import Settings
 from qlog_assets.storage.warehouse import Warehouse
 
 if TYPE_CHECKING:
-    import pandas
-
     from qlog_assets.verify.audit import AuditReport
 
 Paths = Sequence[str | PathLike[str]]
@@ -162,32 +155,6 @@ def audit(releases: Sequence[str] = (), *, deep: bool = False, witness: bool = F
     report = audit_warehouse(warehouse, policy.dataset, releases, deep=policy.lists if deep else None)
     audit_witness(warehouse, policy, report, asked=witness)
     return report
-
-
-def load(mechanism: str, month: str, table: str = "queries") -> pandas.DataFrame:
-    """A table of a month's latest release, verified against its manifest."""
-    import pandas as pd
-
-    warehouse, _ = _open()
-    folder = latest_path(warehouse, mechanism, Month(month))
-    if not folder.exists():
-        raise QlogError(f"{mechanism} {month}: there is no release of it under {warehouse.released}")
-    tables = load_manifest(folder / MANIFEST_NAME)["tables"]
-    if table not in tables:
-        raise QlogError(f"{mechanism} {month}: has no table {table!r}: it has {', '.join(tables)}")
-    path = folder / f"{table}.parquet"
-    if not path.is_file() or describe_file(path).sha256 != tables[table]["files"]["parquet"]["sha256"]:
-        raise QlogError(f"{path}: is not the file that was published: run qlog audit")
-    return pd.read_parquet(path)
-
-
-def suggest(query: str, release: str | None = None, *, count: int = 5) -> list[Suggestion]:
-    """What may follow a query, best first, from the public files of a release of sessions: by default the latest.
-
-    `release` is an id, or the directory of a release that was downloaded.
-    """
-    told = suggest_queries(Warehouse(Settings.from_environment()), query, release, count)
-    return [Suggestion(**each) for each in told["suggestions"]]
 
 
 def _open() -> tuple[Warehouse, Policy]:

@@ -10,8 +10,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from qlog_assets.api.reading import is_text
 from qlog_assets.errors import ParameterError, QlogError
 from qlog_assets.report.manifest import MANIFEST_NAME, load_manifest, verify_files
+from qlog_assets.report.public_reading import find_months, newest_release
 from qlog_assets.report.public_zone import LATEST, list_entries
 from qlog_assets.sources.normalise import normalise_text
 from qlog_assets.storage.warehouse import Warehouse
@@ -76,14 +78,11 @@ def suggest_from(folder: Path, manifest: dict[str, Any], query: str, count: int)
 
 def latest_release(warehouse: Warehouse) -> Path:
     """The newest month's latest release of session logs."""
-    pointers = [
-        path
-        for path in list_entries(warehouse.released)
-        if path.name == LATEST and path.parent.parent.name == MECHANISM and path.is_dir()
-    ]
-    if not pointers:
+    months = [each for each in find_months(warehouse.released) if each.mechanism == MECHANISM and each.releases]
+    newest = newest_release(months[-1]) if months else None
+    if newest is None:
         raise QlogError(f"there is no release of {MECHANISM} under {warehouse.released}: qlog release {MECHANISM}")
-    return max(pointers, key=lambda path: path.parent.name).resolve()
+    return newest.path
 
 
 def find_release(warehouse: Warehouse, release: str) -> Path:
@@ -105,12 +104,3 @@ def is_release(path: Path) -> bool:
         return (path / MANIFEST_NAME).is_file()
     except (OSError, ValueError):  # a name that no file can have
         return False
-
-
-def is_text(query: str) -> bool:
-    """Whether a word of the command line is text, and not bytes that no text has."""
-    try:
-        query.encode("utf-8")
-    except UnicodeEncodeError:
-        return False
-    return True

@@ -39,12 +39,13 @@ def about(
 
 def register_commands() -> None:
     """The commands by topic, in the order in which the help names them."""
-    from qlog_assets.cli import accounts, crowd_client, crowd_demo, logs, releases, server, studies
+    from qlog_assets.cli import accounts, crowd_client, crowd_demo, logs, reading, releases, server, studies
     from qlog_assets.cli.crowd import crowd_app
     from qlog_assets.cli.ledger import ledger_app
 
     logs.register(app)
     releases.register(app)
+    reading.register(app)
     app.add_typer(ledger_app, name="ledger")
     accounts.register(app)
     studies.register(app)

@@ -20,6 +20,17 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "qlog release safelog --month 2006-03 --again 'a late file came in'",
         "qlog release zealous --month 2006-03 --month 2006-04 --set epsilon=1 --json",
     ),
+    "show": (
+        "qlog show safelog 2006-03",
+        "qlog show safelog 2006-03 queries --rows 10",
+        "qlog show safelog 2006-03 clicks --home downloads/released --json",
+    ),
+    "series": (
+        "qlog series 'weather'",
+        "qlog series 'weather' --mechanism safelog --plot weather.png",
+        "qlog series 'weather' --url 'http://www.weather.com'",
+        "qlog series 'weather' --next 'weather radar' --json",
+    ),
     "simulate": ("qlog simulate safelog --month 2006-03 --variant paper --seed 7",),
     "guarantee": (
         "qlog guarantee safelog --set epsilon=1",

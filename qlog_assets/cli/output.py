@@ -44,6 +44,13 @@ def printable(text: str) -> str:
     )
 
 
+def printable_json(line: str) -> str:
+    """A line of JSON with what a terminal may obey as JSON's own escapes: it means the same."""
+    if line.isprintable():
+        return line
+    return "".join(sign if sign.isprintable() else json.dumps(sign)[1:-1] for sign in line)
+
+
 def bold(text: str, after: str = "") -> Text:
     """Text to print, the first part of it bold."""
     return Text.assemble((text, "bold"), after)
@@ -110,7 +117,8 @@ def show(facts: dict[str, Any], as_json: bool, lines: Callable[[dict[str, Any]],
     if as_json:
         # A terminal that knows no UTF-8 gets JSON's own escapes; so do bytes of a file name that are no text.
         plain = not (sys.stdout.encoding if sys.stdout else "utf-8").lower().startswith("utf")
-        print(json.dumps(facts, ensure_ascii=plain, indent=1, sort_keys=True))
+        text = json.dumps(facts, ensure_ascii=plain, indent=1, sort_keys=True)
+        print("\n".join(printable_json(line) for line in text.split("\n")))
     else:
         lines(facts)
 
@@ -118,12 +126,14 @@ def show(facts: dict[str, Any], as_json: bool, lines: Callable[[dict[str, Any]],
 def show_table(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
     """A plain table; columns of numbers are aligned right."""
     table = Table(box=None, pad_edge=False, header_style="bold")
+    # Cells may be released texts, which hold whatever many people typed.
+    printed = [[printable(str(cell)) for cell in row] for row in rows]
     for number, column in enumerate(columns):
-        cells = [str(row[number]) for row in rows]
+        cells = [row[number] for row in printed]
         numeric = bool(cells) and all(
             cell.replace(",", "").replace(".", "").replace("-", "").isdigit() for cell in cells
         )
         table.add_column(column, justify="right" if numeric else "left", no_wrap=True)
-    for row in rows:
-        table.add_row(*(Text(str(cell)) for cell in row))
+    for row in printed:
+        table.add_row(*(Text(cell) for cell in row))
     console.print(table)

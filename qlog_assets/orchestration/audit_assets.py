@@ -8,6 +8,7 @@ from typing import Any
 import dagster as dg
 
 from qlog_assets.mechanisms.register import releasable
+from qlog_assets.orchestration import words
 from qlog_assets.orchestration.metadata import OWNERS, seconds_since
 from qlog_assets.orchestration.resources import PolicyResource, WarehouseResource
 from qlog_assets.storage.digests import digest_of
@@ -24,8 +25,7 @@ def audit_assets() -> list[dg.AssetsDefinition]:
         kinds={"python"},
         owners=OWNERS,
         code_version="1",
-        description="Verifies every release against ledger, files, inputs and run history, as `qlog audit` does. "
-        "Fails on any finding.",
+        description=words.AUDIT,
     )
     def release_audit(
         context: dg.AssetExecutionContext, warehouse: WarehouseResource, policy: PolicyResource

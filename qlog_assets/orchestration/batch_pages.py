@@ -9,6 +9,7 @@ import dagster as dg
 
 from qlog_assets.door.preconditions import lock_months
 from qlog_assets.ledger import Book
+from qlog_assets.orchestration import words
 from qlog_assets.orchestration.metadata import data_version, to_check_result
 from qlog_assets.orchestration.resources import BATCHES, PolicyResource, WarehouseResource
 from qlog_assets.pipeline.batches import (
@@ -90,7 +91,8 @@ def withdrawal_job() -> dg.JobDefinition:
         used = in_use(readable_batches(home), book.withdrawals())
         with warehouse.engine() as engine:
             share = chosen.admission.max_rejected_share
-            result = to_check_result(inspect_rejected(home, engine, None, share, used), dg.AssetCheckSeverity.WARN)
+            found = inspect_rejected(home, engine, None, share, used)
+        result = to_check_result(found, words.FEW_ROWS_REJECTED_NEXT, dg.AssetCheckSeverity.WARN)
         # The file is seen in the asset's check until it is withdrawn, and no longer.
         context.instance.report_runless_asset_event(
             dg.AssetCheckEvaluation(

@@ -5,7 +5,6 @@ The check `no_month_lost` says which months nobody decided.
 
 # No `from __future__ import annotations`: Dagster reads the annotations of asset functions as they are.
 
-import base64
 import time
 from datetime import UTC, datetime
 from typing import Any
@@ -19,13 +18,14 @@ from qlog_assets.ledger.budget import readable, readable_left
 from qlog_assets.ledger.telling import told_events
 from qlog_assets.ledger.windows import window_words
 from qlog_assets.mechanisms.register import releasable
+from qlog_assets.orchestration import words
 from qlog_assets.orchestration.jobs import schedule_name
-from qlog_assets.orchestration.metadata import OWNERS, seconds_since
+from qlog_assets.orchestration.metadata import OWNERS, as_plain_text, budget_picture, seconds_since
 from qlog_assets.orchestration.resources import PolicyResource, WarehouseResource
 from qlog_assets.policy import Policy
 from qlog_assets.privacy.bounds import at_least, at_most
 from qlog_assets.report.markdown import table
-from qlog_assets.report.spending import spending_by_month, spending_by_window, spending_picture
+from qlog_assets.report.spending import spending_by_month, spending_by_window
 from qlog_assets.storage.digests import digest_of
 
 
@@ -38,8 +38,7 @@ def budget_assets() -> list[dg.AssetsDefinition | dg.AssetChecksDefinition]:
         kinds={"python"},
         owners=OWNERS,
         code_version="1",
-        description="The data set's account: what each month was charged, what windows of months add up to, what is "
-        "left, and the next month that fits. It reads the ledger alone and charges nothing.",
+        description=words.BUDGET,
     )
     def privacy_budget(
         context: dg.AssetExecutionContext, warehouse: WarehouseResource, policy: PolicyResource
@@ -57,8 +56,7 @@ def budget_assets() -> list[dg.AssetsDefinition | dg.AssetChecksDefinition]:
 
     @dg.asset_check(
         asset=privacy_budget,
-        description="No month is lost: every complete month of a mechanism that was released before, or whose schedule "
-        "is on, has a release, a withdrawal or a recorded skip. A month counts from 30 hours after its end.",
+        description=words.NO_MONTH_LOST,
     )
     def no_month_lost(
         context: dg.AssetCheckExecutionContext, warehouse: WarehouseResource, policy: PolicyResource
@@ -67,10 +65,13 @@ def budget_assets() -> list[dg.AssetsDefinition | dg.AssetChecksDefinition]:
         undecided = find_undecided(policy.chosen(), warehouse.read_ledger(), datetime.now(UTC), scheduled)
         return dg.AssetCheckResult(
             passed=not undecided,
-            description=". ".join([*(each.sentence for each in undecided), REMEDY])
+            description=". ".join([*(each.sentence for each in undecided), f"What next: {REMEDY}"])
             if undecided
             else "every complete month is decided",
-            metadata={each.mechanism: dg.MetadataValue.json(each.as_json()) for each in undecided},
+            metadata={
+                **({"what next": REMEDY} if undecided else {}),
+                **{each.mechanism: dg.MetadataValue.json(each.as_json()) for each in undecided},
+            },
         )
 
     return [privacy_budget, no_month_lost]
@@ -99,9 +100,7 @@ def account_facts(ledger: Ledger, policy: Policy) -> dict[str, Any]:
         facts["month that spent and left are of"] = str(balance.month)
     if rows:
         facts["next month that fits"] = dg.MetadataValue.json(next_months(ledger, policy, rows[-1]["month"]))
-        picture = spending_picture(rows, float(known.budget.epsilon), known.window_months)
-        encoded = base64.b64encode(picture.encode("utf-8")).decode("ascii")
-        facts["picture"] = dg.MetadataValue.md(f"![Budget over months](data:image/svg+xml;base64,{encoded})")
+        facts |= budget_picture(ledger, policy.dataset)
         facts["months"] = dg.MetadataValue.md(month_table(rows))
     if windows := spending_by_window(ledger, policy.dataset):
         facts["windows"] = dg.MetadataValue.json(windows)
@@ -116,11 +115,6 @@ def event_table(events: list[dict[str, Any]]) -> str:
         for event in reversed(events)
     ]
     return table(["when", "event", "reason", "who", "run"], [[as_plain_text(cell) for cell in row] for row in rows])
-
-
-def as_plain_text(text: str) -> str:
-    """Somebody's words in a Markdown page: neither a link nor a picture nor a tag, whatever they typed."""
-    return "".join(f"\\{sign}" if sign in "\\`*[]<>!" else sign for sign in text)
 
 
 def month_table(rows: list[dict[str, Any]]) -> str:

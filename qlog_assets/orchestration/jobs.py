@@ -10,6 +10,7 @@ import dagster as dg
 
 from qlog_assets.door.due import find_due_month
 from qlog_assets.mechanisms.mechanism import Mechanism
+from qlog_assets.orchestration import words
 from qlog_assets.orchestration.landing_look import look_at_landing
 from qlog_assets.orchestration.resources import BATCHES, PolicyResource, WarehouseResource
 from qlog_assets.pipeline.batches import LANDING_BATCH
@@ -25,7 +26,7 @@ def ingest_job() -> AssetJob:
     return dg.define_asset_job(
         "ingest",
         selection=dg.AssetSelection.assets(LANDING_BATCH),
-        description="Reads one landing file once: its accepted rows by month, its rejected rows with reasons.",
+        description=words.INGEST_JOB,
     )
 
 
@@ -43,7 +44,7 @@ def release_job(mechanism: Mechanism) -> AssetJob:
     return dg.define_asset_job(
         f"{mechanism.name}_release",
         selection=dg.AssetSelection.assets(*chain),
-        description=f"Releases a month by {mechanism.title}: made, checked, charged and published.",
+        description=words.release_job(mechanism),
     )
 
 
@@ -51,7 +52,7 @@ def simulation_job(mechanism: Mechanism) -> AssetJob:
     return dg.define_asset_job(
         f"{mechanism.name}_simulation",
         selection=dg.AssetSelection.assets(f"simulated_{mechanism.name}"),
-        description=f"A seeded draw of a month by {mechanism.title} for studies: private, never charged.",
+        description=words.simulation_job(mechanism),
     )
 
 
@@ -59,7 +60,7 @@ def study_job(study: Study) -> AssetJob:
     return dg.define_asset_job(
         study.job,
         selection=dg.AssetSelection.assets(study.asset),
-        description=f"{study.title}: private, seeded, never charged.",
+        description=words.study_job(study),
     )
 
 
@@ -76,8 +77,7 @@ def monthly_schedule(mechanism: Mechanism, job: AssetJob) -> dg.ScheduleDefiniti
         job=job,
         cron_schedule="0 3 2 * *",
         default_status=dg.DefaultScheduleStatus.STOPPED,
-        description=f"Releases the newest complete month that {mechanism.title} has not decided, if the budget admits "
-        "it; otherwise it skips, says why, and goes on by itself once a month fits.",
+        description=words.monthly_schedule(mechanism),
     )
     def monthly(
         context: dg.ScheduleEvaluationContext, warehouse: WarehouseResource, policy: PolicyResource
@@ -94,7 +94,7 @@ def audit_job() -> AssetJob:
     return dg.define_asset_job(
         "audit",
         selection=dg.AssetSelection.assets("release_audit"),
-        description="Verifies every release; fails on any finding.",
+        description=words.AUDIT_JOB,
     )
 
 
@@ -102,7 +102,7 @@ def budget_job() -> AssetJob:
     return dg.define_asset_job(
         "budget",
         selection=dg.AssetSelection.assets("privacy_budget"),
-        description="Shows what was spent over the months and what is left; reads the ledger and charges nothing.",
+        description=words.BUDGET_JOB,
     )
 
 
@@ -113,8 +113,7 @@ def budget_schedule(job: AssetJob) -> dg.ScheduleDefinition:
         job=job,
         cron_schedule="0 7 * * *",
         default_status=dg.DefaultScheduleStatus.RUNNING,
-        description="Every morning: shows the account, and checks that no complete month was lost, that is left "
-        "without a release, a withdrawal or a recorded skip. It charges nothing.",
+        description=words.BUDGET_SCHEDULE,
     )
 
 
@@ -126,7 +125,7 @@ def landing_sensor(every_seconds: int) -> dg.SensorDefinition:
         job_name="ingest",
         minimum_interval_seconds=every_seconds,
         default_status=dg.DefaultSensorStatus.STOPPED,
-        description="Notices new files in landing/<format>/ and ingests them. It never releases anything.",
+        description=words.landing_sensor(every_seconds),
     )
     def landing_files(
         context: dg.SensorEvaluationContext, warehouse: WarehouseResource, policy: PolicyResource

@@ -10,6 +10,7 @@ import dagster as dg
 
 from qlog_assets.ledger import Book
 from qlog_assets.months import Month
+from qlog_assets.orchestration import words
 from qlog_assets.orchestration.asking import is_refused
 from qlog_assets.orchestration.batch_pages import DATA_VERSION_TAG, FEW_ROWS_REJECTED, batch_metadata
 from qlog_assets.orchestration.metadata import (
@@ -69,8 +70,7 @@ def log_assets(months: dg.PartitionsDefinition) -> list[Definition]:
         owners=OWNERS,
         code_version=LANDING_CODE_VERSION,
         config_schema=INGEST_CONFIG,
-        description="One landing file as it was read: the accepted rows of every month, and for each rejected row its "
-        "file, line and reason, never its content.",
+        description=words.LANDING_BATCH,
     )
     def landing_batch(
         context: dg.AssetExecutionContext, warehouse: WarehouseResource, policy: PolicyResource
@@ -110,7 +110,7 @@ def log_assets(months: dg.PartitionsDefinition) -> list[Definition]:
         kinds={"parquet"},
         owners=OWNERS,
         code_version=RAW_LOG_VERSION,
-        description="The accepted rows of a month, from every ingested file, as they came.",
+        description=words.RAW_LOG,
         output_required=False,
     )
     def raw_log(
@@ -122,32 +122,32 @@ def log_assets(months: dg.PartitionsDefinition) -> list[Definition]:
         partition, fresh = assemble_raw_log(warehouse.open(), month_of(context), context.run_id, book)
         yield materialized(partition, started, fresh)
 
-    @dg.asset_check(asset=landing_batch, blocking=True, name="rows_accounted_for")
+    @dg.asset_check(asset=landing_batch, blocking=True, name="rows_accounted_for", description=words.ROWS_ACCOUNTED_FOR)
     def rows_accounted_for(context: dg.AssetCheckExecutionContext, warehouse: WarehouseResource) -> dg.AssetCheckResult:
-        """Accepted and rejected rows add up to the rows read."""
         with warehouse.engine() as engine:
             home = warehouse.open()
-            return to_check_result(inspect_batch(home, engine, home.current(LANDING_BATCH, context.partition_key)))
+            found = inspect_batch(home, engine, home.current(LANDING_BATCH, context.partition_key))
+            return to_check_result(found, words.ROWS_ACCOUNTED_FOR_NEXT)
 
-    @dg.asset_check(asset=landing_batch, name=FEW_ROWS_REJECTED)
+    @dg.asset_check(asset=landing_batch, name=FEW_ROWS_REJECTED, description=words.FEW_ROWS_REJECTED)
     def few_rows_rejected(
         context: dg.AssetCheckExecutionContext, warehouse: WarehouseResource, policy: PolicyResource
     ) -> dg.AssetCheckResult:
-        """No more rows of any file in use were rejected than the policy expects. A warning: it never stops a run."""
         home, chosen = warehouse.open(), policy.chosen()
         ledger = warehouse.read_ledger()
         withdrawals = {} if ledger is None else Book(ledger, chosen.dataset).withdrawals()
         share, used = chosen.admission.max_rejected_share, in_use(readable_batches(home), withdrawals)
         batch = next((each for each in used if each.provenance.month == context.partition_key), None)
         with warehouse.engine() as engine:
-            return to_check_result(inspect_rejected(home, engine, batch, share, used), dg.AssetCheckSeverity.WARN)
+            found = inspect_rejected(home, engine, batch, share, used)
+            return to_check_result(found, words.FEW_ROWS_REJECTED_NEXT, dg.AssetCheckSeverity.WARN)
 
-    @dg.asset_check(asset=raw_log, name="one_id_per_person")
+    @dg.asset_check(asset=raw_log, name="one_id_per_person", description=words.ONE_ID_PER_PERSON)
     def one_id_per_person(context: dg.AssetCheckExecutionContext, warehouse: WarehouseResource) -> dg.AssetCheckResult:
-        """Every user id is in the form that the reader gives it. A warning: it never stops a run."""
         with warehouse.engine() as engine:
             month = warehouse.open().current("raw_log", month_of(context))
-            return to_check_result(inspect_user_ids(engine, month), dg.AssetCheckSeverity.WARN)
+            found = inspect_user_ids(engine, month)
+            return to_check_result(found, words.ONE_ID_PER_PERSON_NEXT, dg.AssetCheckSeverity.WARN)
 
     return [
         landing_batch,
@@ -155,6 +155,6 @@ def log_assets(months: dg.PartitionsDefinition) -> list[Definition]:
         rows_accounted_for,
         few_rows_rejected,
         one_id_per_person,
-        month_check("raw_log", "rows_of_the_month", inspect_raw_log),
+        month_check("raw_log", "rows_of_the_month", inspect_raw_log, words.ROWS_OF_THE_MONTH),
         *stage_assets(months, CLEANED_LOG, GROUP),
     ]

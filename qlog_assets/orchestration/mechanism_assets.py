@@ -11,27 +11,26 @@ from pathlib import Path
 from typing import Any
 
 import dagster as dg
-import pyarrow.parquet as pq
 
 from qlog_assets.door.door import Door
 from qlog_assets.ledger import Book
 from qlog_assets.mechanisms.mechanism import Mechanism
+from qlog_assets.orchestration import words
 from qlog_assets.orchestration.asking import asked_again, is_refused, saying_refused
 from qlog_assets.orchestration.metadata import (
     OWNERS,
-    noise_metadata,
+    budget_picture,
     off_metadata,
     receipt_metadata,
     seconds_since,
+    table_metadata,
     warning_metadata,
 )
 from qlog_assets.orchestration.resources import PolicyResource, WarehouseResource, month_of
 from qlog_assets.orchestration.stage_assets import Definition, stage_assets
 from qlog_assets.pipeline.public_material import PUBLIC_LISTS
+from qlog_assets.report.tables import TableLayout
 from qlog_assets.studies.simulation import simulate
-
-PREVIEW_ROWS = 10
-
 
 # Plain schemas instead of `dg.Config`: the launchpad prefills what has a default, and a text of a `dg.Config` may be
 # taken from the machine's environment.
@@ -89,8 +88,7 @@ def draw_asset(months: dg.PartitionsDefinition, mechanism: Mechanism) -> dg.Asse
         owners=OWNERS,
         config_schema=DRAW_CONFIG,
         output_required=False,
-        description="The month's draw: its inputs were checked, the charge was reserved, and every table was drawn, "
-        "once. Asking again returns the same draw and costs nothing.",
+        description=words.draw(mechanism),
     )
     def drawn(
         context: dg.AssetExecutionContext, warehouse: WarehouseResource, policy: PolicyResource
@@ -103,7 +101,11 @@ def draw_asset(months: dg.PartitionsDefinition, mechanism: Mechanism) -> dg.Asse
         with saying_refused(context, mechanism):
             receipt = door.draw(mechanism.name, month, again=asked_again(context, mechanism))
             yield dg.MaterializeResult(
-                metadata=receipt_metadata(receipt, ledger, started) | off_metadata(policy.chosen(), mechanism),
+                metadata={
+                    **budget_picture(ledger, receipt.charge.dataset),
+                    **receipt_metadata(receipt, ledger, started),
+                    **off_metadata(policy.chosen(), mechanism),
+                },
                 data_version=dg.DataVersion(receipt.charge.release_id),
             )
 
@@ -125,8 +127,8 @@ def released_assets(months: dg.PartitionsDefinition, mechanism: Mechanism) -> dg
                 kinds={"parquet", "csv"},
                 owners=OWNERS,
                 skippable=True,
-                description=f"Public: the table {layout.name} of the month's release. Published from the stored draw; "
-                "it takes no parameters.",
+                description=words.released(mechanism, layout),
+                metadata={"dagster/column_schema": column_schema(layout)},
             )
             for layout in mechanism.tables
         ],
@@ -145,20 +147,23 @@ def released_assets(months: dg.PartitionsDefinition, mechanism: Mechanism) -> dg
         for key in sorted(context.selected_asset_keys):
             table = key.path[-1].removeprefix(mechanism.released_prefix)
             if table in receipt.rows:
-                preview = pq.read_table(receipt.path / f"{table}.parquet").slice(0, PREVIEW_ROWS).to_pandas()
                 yield dg.MaterializeResult(
                     asset_key=key,
                     metadata={
+                        **table_metadata(receipt.path, table),
+                        **budget_picture(ledger, receipt.charge.dataset),
                         **receipt_metadata(receipt, ledger, started),
-                        **noise_metadata(receipt.path, table),
-                        "dagster/row_count": receipt.rows[table],
-                        "path": dg.MetadataValue.path(receipt.path),
-                        "preview": dg.MetadataValue.md(preview.to_markdown(index=False)),
                     },
                     data_version=dg.DataVersion(receipt.charge.release_id),
                 )
 
     return released
+
+
+def column_schema(layout: TableLayout) -> dg.TableSchema:
+    """The columns of a public table, as the asset's page lists them."""
+    columns = [dg.TableColumn(each.name, each.type, description=each.description) for each in layout.columns]
+    return dg.TableSchema(columns)
 
 
 def simulation_reads(mechanism: Mechanism) -> list[str]:
@@ -181,8 +186,7 @@ def simulation_asset(months: dg.PartitionsDefinition, mechanism: Mechanism) -> d
         owners=OWNERS,
         code_version=str(mechanism.version),
         config_schema=SIMULATION_CONFIG,
-        description=f"A seeded draw of {mechanism.title} for studies, as released or as the paper prints it: never "
-        "published, never charged.",
+        description=words.simulated(mechanism),
     )
     def simulated(
         context: dg.AssetExecutionContext, warehouse: WarehouseResource, policy: PolicyResource

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import base64
 import time
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import dagster as dg
+import pyarrow as pa
 
 from qlog_assets.checks.suites import CheckResult
 from qlog_assets.door.door import Receipt
@@ -16,12 +18,18 @@ from qlog_assets.ledger.budget import readable, readable_left
 from qlog_assets.mechanisms.mechanism import Mechanism
 from qlog_assets.mechanisms.register import mechanism
 from qlog_assets.policy import Policy
+from qlog_assets.report.charts import picture_counts, picture_errors
 from qlog_assets.report.datasheet_errors import tell_noise
-from qlog_assets.report.datasheet_numbers import numbers_of
+from qlog_assets.report.datasheet_numbers import Numbers, numbers_of
 from qlog_assets.report.manifest import MANIFEST_NAME, load_manifest, words_of
 from qlog_assets.report.markdown import table as markdown_table
+from qlog_assets.report.public_reading import PublicRelease
+from qlog_assets.report.spending import spending_by_month, spending_picture
+from qlog_assets.report.table_noise import TableNoise
+from qlog_assets.report.tables import ERROR_COLUMN
 from qlog_assets.storage.partition import Partition
 
+PREVIEW_ROWS = 10
 OWNERS = ["team:privacy-engineering"]
 
 
@@ -84,11 +92,62 @@ def receipt_metadata(receipt: Receipt, ledger: Ledger, started: float) -> dict[s
     return facts
 
 
-def noise_metadata(published: Path, table: str) -> dict[str, Any]:
-    """What a published table's manifest says of the noise on its counts; nothing where its draw did not say."""
-    manifest = load_manifest(published / MANIFEST_NAME)
-    facts = manifest["tables"][table]
-    told = tell_noise(facts, numbers_of(words_of(manifest)))
+def table_metadata(published: Path, table: str) -> dict[str, Any]:
+    """What is public of a published table: pictures of its counts and their errors, its first rows, and its noise."""
+    release = PublicRelease(published, load_manifest(published / MANIFEST_NAME))
+    rows, facts = release.table(table), release.facts(table)
+    return {
+        "dagster/row_count": rows.num_rows,
+        **count_pictures(rows, table, facts),
+        "preview": dg.MetadataValue.md(rows_as_markdown(rows.slice(0, PREVIEW_ROWS))),
+        **noise_metadata(facts, numbers_of(words_of(release.manifest))),
+        "path": dg.MetadataValue.path(published),
+    }
+
+
+def rows_as_markdown(rows: pa.Table) -> str:
+    """Rows as a table. What people typed stands there as text: it can neither link nor load nor break the table."""
+    shown = [[as_plain_text(str(value)) for value in row.values()] for row in rows.to_pylist()]
+    return markdown_table(rows.column_names, shown)
+
+
+def as_plain_text(text: str) -> str:
+    """Somebody's words in a Markdown page: neither a link nor a picture nor a tag, whatever they typed."""
+    return "".join(f"\\{sign}" if sign in "\\`*[]<>!" else sign if sign.isprintable() else "\ufffd" for sign in text)
+
+
+def count_pictures(rows: pa.Table, table: str, facts: Mapping[str, Any]) -> dict[str, Any]:
+    """How large the counts of a table are, and how far off they may be for their size; of tables that have counts."""
+    counted = [column["name"] for column in facts["columns"] if column["type"] == "integer"]
+    if facts["threshold"] is None or not counted:
+        return {}
+    counts = rows.column(counted[0]).to_numpy()
+    pictures = {"counts": picture("Rows by noisy count", picture_counts(counts, facts["threshold"], table))}
+    if "noise" in facts:
+        errors = rows.column(ERROR_COLUMN).to_numpy() if ERROR_COLUMN in rows.column_names else None
+        drawn = picture_errors(TableNoise.from_json(facts["noise"]), counts, errors)
+        pictures["expected error by count"] = picture("Standard error by count", drawn)
+    return pictures
+
+
+def budget_picture(ledger: Ledger, dataset: str) -> dict[str, Any]:
+    """What was spent over the months, with the budget; nothing where nothing was charged yet."""
+    rows, known = spending_by_month(ledger, dataset), ledger.dataset(dataset)
+    if not rows:
+        return {}
+    drawn = spending_picture(rows, float(known.budget.epsilon), known.window_months)
+    return {"budget over time": picture("Privacy budget over months", drawn)}
+
+
+def picture(title: str, svg: str) -> dg.MarkdownMetadataValue:
+    """A picture inside the page itself: Dagster's pages load nothing from elsewhere."""
+    encoded = base64.b64encode(svg.encode("utf-8")).decode("ascii")
+    return dg.MetadataValue.md(f"![{title}](data:image/svg+xml;base64,{encoded})")
+
+
+def noise_metadata(facts: Mapping[str, Any], numbers: Numbers) -> dict[str, Any]:
+    """What a manifest says of the noise on a table's counts; nothing where its draw did not say."""
+    told = tell_noise(facts, numbers)
     if told is None:
         return {}
     return {
@@ -126,14 +185,18 @@ def warning_metadata(facts: dict[str, Any]) -> dict[str, Any]:
 
 
 def to_check_result(
-    result: CheckResult, severity: dg.AssetCheckSeverity = dg.AssetCheckSeverity.ERROR
+    result: CheckResult, what_next: str, severity: dg.AssetCheckSeverity = dg.AssetCheckSeverity.ERROR
 ) -> dg.AssetCheckResult:
-    """A suite's verdict as Dagster shows it."""
+    """A suite's verdict as Dagster shows it, and what somebody does who finds that it failed."""
     return dg.AssetCheckResult(
         passed=result.passed,
         severity=severity,
-        description=result.reason,
-        metadata={"suite": result.suite, "expectations evaluated": result.evaluated},
+        description=result.reason if result.passed else f"{result.reason}. What next: {what_next}",
+        metadata={
+            **({} if result.passed else {"what next": what_next}),
+            "suite": result.suite,
+            "expectations evaluated": result.evaluated,
+        },
     )
 
 

@@ -12,6 +12,7 @@ from typing import Any
 import dagster as dg
 
 from qlog_assets.ledger import Book
+from qlog_assets.orchestration import words
 from qlog_assets.orchestration.asking import is_refused
 from qlog_assets.orchestration.metadata import OWNERS, data_version, seconds_since, to_check_result
 from qlog_assets.orchestration.resources import PolicyResource, WarehouseResource
@@ -26,10 +27,6 @@ from qlog_assets.pipeline.public_material import (
 GROUP = "public_lists"
 NO_LIST = "none"
 """The data version of a list that the policy does not name."""
-DESCRIPTIONS = {
-    "pool": "Public queries that may appear in a release whether anybody typed them or not.",
-    "url_list": "Public urls: where the policy names a list, clicks are released for its urls only.",
-}
 
 
 def public_assets() -> list[Definition]:
@@ -44,7 +41,7 @@ def list_assets(name: str) -> list[Definition]:
         kinds={"parquet"},
         owners=OWNERS,
         code_version=PUBLIC_LIST_VERSION,
-        description=DESCRIPTIONS[name],
+        description=words.LISTS[name],
         output_required=False,
     )
     def public_list(
@@ -72,15 +69,14 @@ def list_assets(name: str) -> list[Definition]:
             data_version=dg.DataVersion(data_version(found)),
         )
 
-    @dg.asset_check(asset=name, blocking=True, name="texts_once")
+    @dg.asset_check(asset=name, blocking=True, name="texts_once", description=words.TEXTS_ONCE)
     def texts_once(warehouse: WarehouseResource, policy: PolicyResource) -> dg.AssetCheckResult:
-        """The list holds texts, each once, numbered without gaps."""
         chosen = policy.chosen()
         book = Book(warehouse.ledger(), chosen.dataset)
         found = build_public_list(name, warehouse.open(), chosen.lists, book=book)
         if found is None:
             return dg.AssetCheckResult(passed=True, description="the policy names no such list")
         with warehouse.engine() as engine:
-            return to_check_result(inspect_public_list(engine, found))
+            return to_check_result(inspect_public_list(engine, found), words.TEXTS_ONCE_NEXT)
 
     return [public_list, texts_once]

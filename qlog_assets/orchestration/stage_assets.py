@@ -11,6 +11,7 @@ import dagster as dg
 from qlog_assets.checks.memory import Inspection
 from qlog_assets.ledger import Book
 from qlog_assets.mechanisms.mechanism import Mechanism
+from qlog_assets.orchestration import words
 from qlog_assets.orchestration.asking import is_refused
 from qlog_assets.orchestration.metadata import OWNERS, materialized, to_check_result
 from qlog_assets.orchestration.resources import PolicyResource, WarehouseResource, month_of
@@ -32,7 +33,7 @@ def stage_assets(
         kinds={"duckdb", "sql", "parquet"},
         owners=OWNERS,
         code_version=stage.code_version,
-        description=stage.description,
+        description=words.stage(stage, mechanism),
         output_required=False,
     )
     def made(
@@ -57,15 +58,16 @@ def stage_assets(
 
     if stage.inspect is None:
         return [made]
-    return [made, month_check(stage.name, stage.check, stage.inspect)]
+    return [made, month_check(stage.name, stage.check, stage.inspect, words.stage_check(stage))]
 
 
-def month_check(asset: str, name: str, inspect: Inspection) -> dg.AssetChecksDefinition:
+def month_check(asset: str, name: str, inspect: Inspection, description: str) -> dg.AssetChecksDefinition:
     """A blocking check that looks at the current partition of a month through its suite."""
 
-    @dg.asset_check(asset=asset, blocking=True, name=name, description=inspect.__doc__)
+    @dg.asset_check(asset=asset, blocking=True, name=name, description=description)
     def check(context: dg.AssetCheckExecutionContext, warehouse: WarehouseResource) -> dg.AssetCheckResult:
         with warehouse.engine() as engine:
-            return to_check_result(inspect(engine, warehouse.open().current(asset, month_of(context))))
+            found = inspect(engine, warehouse.open().current(asset, month_of(context)))
+            return to_check_result(found, words.stage_next(asset))
 
     return check

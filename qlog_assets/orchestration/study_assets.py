@@ -9,6 +9,7 @@ from typing import Any
 import dagster as dg
 
 from qlog_assets.ledger import Book
+from qlog_assets.orchestration import words
 from qlog_assets.orchestration.metadata import OWNERS, study_metadata
 from qlog_assets.orchestration.resources import PolicyResource, WarehouseResource, month_of
 from qlog_assets.policy import as_written
@@ -41,7 +42,7 @@ def study_asset(months: dg.PartitionsDefinition, study: Study) -> dg.AssetsDefin
         owners=OWNERS,
         code_version=str(study.version),
         config_schema=STUDY_CONFIG,
-        description=f"{study.title}. {study.question} Private, seeded, never charged.",
+        description=words.study(study),
     )
     def studied(
         context: dg.AssetExecutionContext, warehouse: WarehouseResource, policy: PolicyResource

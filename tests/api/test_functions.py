@@ -24,7 +24,7 @@ def work_through(home: Path, log: Path) -> dict[str, Any]:
     ingested = qlog.ingest([log], format="aol")
     simulated = qlog.simulate("safelog", MARCH, variant="paper", seed=3)
     first, second = (qlog.release("safelog", MARCH) for _ in range(2))
-    queries = qlog.load("safelog", MARCH)
+    queries = qlog.load("safelog", MARCH, "queries")
     report = qlog.audit()
     return {
         "accepted": ingested.accepted,
@@ -33,7 +33,7 @@ def work_through(home: Path, log: Path) -> dict[str, Any]:
         "charged": [first.charged, second.charged],
         "same": first.path == second.path,
         "left": first.epsilon_left,
-        "columns": list(queries.columns),
+        "columns": queries.column_names,
         "rows": [len(queries), first.rows["queries"]],
         "ok": report.ok,
         "priced": qlog.guarantee("safelog", settings={"selection_scale": "2"})["parts"][0]["proven"]["epsilon"],
@@ -57,7 +57,7 @@ def refused(home: Path, what: str) -> str:
     import qlog_assets as qlog
 
     if what == "load":
-        return str(qlog.load("safelog", MARCH))
+        return str(qlog.load("safelog", MARCH, "queries"))
     if what == "month":
         return str(qlog.release("safelog", "March"))
     if what == "setting":
@@ -76,7 +76,7 @@ def test_a_morning_with_the_api(tmp_path: Path) -> None:
     assert answer["simulated"]["variant"] == "paper" and Path(answer["simulated"]["path"]).is_dir()
     assert answer["charged"] == [True, False] and answer["same"] is True
     assert answer["left"] == 80
-    assert answer["columns"] == ["query", "users"] and answer["rows"][0] == answer["rows"][1] > 0
+    assert answer["columns"] == ["query", "users", "month"] and answer["rows"][0] == answer["rows"][1] > 0
     assert answer["ok"] is True
     assert answer["priced"] == 2
 
