@@ -6,13 +6,15 @@ VENV := .venv
 BIN := $(VENV)/bin
 # The libraries we are measured beside live in an environment of their own.
 PEERS := .cache/peers
-# So does what builds the docs site.
+# So does what builds the docs site, and
 SITE := .cache/docs-site
+# So do the programs that public files are validated with.
+VALIDATORS := .cache/validators
 # Compiled bytecode makes imports three times as fast; an environment that forbids it would be felt in every command.
 export PYTHONDONTWRITEBYTECODE :=
 export GX_ANALYTICS_ENABLED := false
 
-.PHONY: help install demo crowd-demo ui test test-rest test-studies test-bench test-all lint bench bench-noise bench-peers bench-selection bench-solvers bench-crowd docs docs-site test-site screenshots plots pins clean
+.PHONY: help install demo crowd-demo ui test test-rest test-studies test-bench test-public test-all lint bench bench-noise bench-peers bench-selection bench-solvers bench-crowd docs docs-site test-site screenshots plots pins clean
 
 help: ## What can be made
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -59,7 +61,10 @@ test-studies: $(VENV)/.installed-dev ## Whole studies and simulations by the com
 test-bench: $(VENV)/.installed-dev ## The benchmark measured on small logs, whole: minutes
 	$(BIN)/python -m pytest -n 0 -m "not ($(QUICK))" tests/benchmarks
 
-test-all: test test-rest test-studies test-bench test-site ## Everything
+test-public: $(VENV)/.installed-dev $(VALIDATORS)/.installed ## Public files read by frictionless, cffconvert and Polars
+	$(BIN)/python -m pytest -n 0 tests/report/test_validators.py
+
+test-all: test test-rest test-studies test-bench test-public test-site ## Everything
 
 lint: $(VENV)/.installed-dev ## ruff, mypy, and who may import whom
 	$(BIN)/ruff check .
@@ -89,6 +94,11 @@ bench-crowd: $(VENV)/.installed-dev ## Reports that a collector of CrowdLogging 
 $(PEERS)/.installed: benchmarks/requirements-peers.txt
 	test -x $(PEERS)/bin/python || $(PYTHON) -m venv $(PEERS)
 	$(PEERS)/bin/pip install --quiet --disable-pip-version-check -r benchmarks/requirements-peers.txt
+	@touch $@
+
+$(VALIDATORS)/.installed: tests/requirements-validators.txt
+	test -x $(VALIDATORS)/bin/python || $(PYTHON) -m venv $(VALIDATORS)
+	$(VALIDATORS)/bin/pip install --quiet --disable-pip-version-check --no-deps -r tests/requirements-validators.txt
 	@touch $@
 
 docs: $(VENV)/.installed ## Write the generated pages

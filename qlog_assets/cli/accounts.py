@@ -12,6 +12,8 @@ from qlog_assets.cli.output import Json, console, progress_bar, show, show_table
 UNFINISHED = 3
 """The exit code of an audit that could not look at everything and found nothing in the rest."""
 
+PUBLIC_TEXT = "What everybody may read of it, in tombstone and index; without one, a neutral sentence"
+
 
 def register(app: typer.Typer) -> None:
     """Add the commands that stand at the top level."""
@@ -49,21 +51,23 @@ def register(app: typer.Typer) -> None:
     @app.command()
     def withdraw(
         release_id: Annotated[str, typer.Argument(help="The release to take back")],
-        reason: Annotated[str, typer.Option(help="Why; it is recorded and published in the tombstone")],
+        reason: Annotated[str, typer.Option(help="Why; it is recorded for auditors and not published")],
+        public_text: Annotated[str | None, typer.Option(help=PUBLIC_TEXT)] = None,
         as_json: Json = False,
     ) -> None:
         """Remove a release's files. Its charge stays, and a tombstone says what was there."""
         from qlog_assets.door.door import Door
 
         warehouse, policy, ledger = open_ledger()
-        charge = Door(warehouse, policy, ledger).withdraw(release_id, reason)
+        charge = Door(warehouse, policy, ledger).withdraw(release_id, reason, public_text)
         facts = {"release_id": charge.release_id, "state": charge.state}
         show(facts, as_json, lambda _: console.print(f"{charge.release_id} is withdrawn; its charge stays"))
 
     @app.command()
     def skip(
         month: Annotated[list[str], typer.Option("--month", help="YYYY-MM; repeat for several months")],
-        reason: Annotated[str, typer.Option(help="Why the month is left out; it is recorded")],
+        reason: Annotated[str, typer.Option(help="Why the month is left out; it is recorded for auditors")],
+        public_text: Annotated[str | None, typer.Option(help=PUBLIC_TEXT)] = None,
         mechanism: Annotated[
             str, name_argument("stages.py", more="; without a name, every one that has not released the month")
         ] = "",
@@ -76,7 +80,7 @@ def register(app: typer.Typer) -> None:
         from qlog_assets.door.undecided import skip_months
 
         months, now = [parse_month(each) for each in month], datetime.now(UTC)
-        found = skip_months(Door(*open_ledger()), mechanism or None, months, reason, now)
+        found = skip_months(Door(*open_ledger()), mechanism or None, months, reason, now, public_text)
         facts = {
             "skips": [
                 {"month": skip.month, "mechanism": skip.mechanism, "reason": skip.reason, "who": skip.who}

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from qlog_assets.door.asking import steered_request
+from qlog_assets.door.catalogue import write_catalogue
 from qlog_assets.door.choices import offering_choices, warn_of_skip
 from qlog_assets.door.drawing import describe_draw, draw_tables, list_rows
 from qlog_assets.door.draws import Draw, discard_draw, load_draw, store_draw
@@ -65,27 +66,6 @@ from qlog_assets.storage.partition import Partition
 from qlog_assets.storage.private_files import remove_whole
 from qlog_assets.storage.scratch import temporary_directory
 from qlog_assets.storage.warehouse import Warehouse
-
-DRAW_POINTS = (
-    "asked",
-    "inputs_validated",
-    "limits_checked",
-    "guarantee_computed",
-    "charge_reserved",
-    "tables_drawn",
-    "draw_stored",
-    "draw_recorded",
-)
-PUBLISH_POINTS = (
-    "draw_loaded",
-    "personal_data_suppressed",
-    "outputs_checked",
-    "release_staged",
-    "publication_recorded",
-    "release_renamed",
-    "latest_pointed",
-)
-WITHDRAW_POINTS = ("withdrawal_recorded", "files_removed", "tombstone_written", "withdrawn_draw_removed")
 
 
 def _pass(point: str) -> None:
@@ -302,8 +282,14 @@ class Door:
             refuse_damaged(mechanism, charge, target, draw)
             point_latest(self.warehouse, target)
             on_point("latest_pointed")
+            self.write_catalogue()
+            on_point("catalogue_written")
             published = Publication.read(target)
         return Receipt(charge, False, guarantee, target, published.rows, published.thresholds)
+
+    def write_catalogue(self) -> None:
+        """Have the list of what is public say what the ledger says now."""
+        write_catalogue(self.warehouse, self.ledger, self.policy.dataset, self.wait_seconds)
 
     def _drawn_charge(self, mechanism: Mechanism, month: Month) -> Charge:
         """The month's current charge, once something was drawn for it; otherwise the reason why nothing was."""
@@ -391,17 +377,22 @@ class Door:
                 )
             return self.ledger.abandon(charge.release_id, reason)
 
-    def withdraw(self, release_id: str, reason: str) -> Charge:
-        """Take a release back: its files go, its charge stays, a tombstone says so. Interrupted, it is run again."""
+    def withdraw(self, release_id: str, reason: str, public_text: str | None = None) -> Charge:
+        """Take a release back: its files go, its charge stays, a tombstone says so. Interrupted, it is run again.
+
+        The reason stays in the ledger; the tombstone says the public text.
+        """
         charge = self.ledger.charge(release_id)
         with self._lock(charge, "nothing was withdrawn"):
-            charge = self.ledger.withdraw(release_id, reason)
+            charge = self.ledger.withdraw(release_id, reason, public_text)
             on_point("withdrawal_recorded")
             live = self.ledger.live(charge.dataset, charge.month, charge.mechanism)
             take_away(self.warehouse, charge, [c for c in live if release_path(self.warehouse, c).is_dir()])
             on_point("files_removed")
             write_tombstone(self.warehouse, charge)
             on_point("tombstone_written")
+            self.write_catalogue()
+            on_point("withdrawal_listed")
             discard_draw(self.warehouse, charge.fingerprint)
             on_point("withdrawn_draw_removed")
         return charge

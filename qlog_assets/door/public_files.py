@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from qlog_assets.ledger import Charge
-from qlog_assets.report.public_zone import LATEST, release_path, tombstone_path, tombstone_text
+from qlog_assets.report.public_zone import LATEST, pointed_at, release_path, tombstone_path, tombstone_text
 from qlog_assets.storage.scratch import sync, temporary_directory
 from qlog_assets.storage.warehouse import Warehouse
 
@@ -33,15 +33,23 @@ def make_public(folder: Path) -> None:
 
 
 def point_latest(warehouse: Warehouse, target: Path) -> None:
-    """Make `latest` beside a release point at it, in one step."""
+    """Make `latest` beside a release name it, in one step; a link of an earlier version becomes a file."""
     pointer = target.with_name(LATEST)
-    if pointer.is_symlink() and os.readlink(pointer) == target.name:
+    if not pointer.is_symlink() and pointed_at(pointer) == target.name:
         return
-    # Made in the private zone: a pointer half-made in public would be a file that the ledger does not know.
+    write_public(warehouse, pointer, f"{target.name}\n")
+
+
+def write_public(warehouse: Warehouse, path: Path, text: str) -> None:
+    """Write a small public file in one step: a reader sees all of the old one or all of the new one."""
+    # Made in the private zone: one half-made in public would be a file that the ledger does not know.
     with temporary_directory(warehouse.staging) as scratch:
-        (scratch / LATEST).symlink_to(target.name)
-        os.replace(scratch / LATEST, pointer)
-    sync(target.parent)
+        made = scratch / path.name
+        made.write_text(text, encoding="utf-8", newline="\n")
+        made.chmod(0o644)
+        sync(made)
+        os.replace(made, path)
+    sync(path.parent)
 
 
 def take_away(warehouse: Warehouse, charge: Charge, others: Sequence[Charge]) -> None:
@@ -60,10 +68,4 @@ def take_away(warehouse: Warehouse, charge: Charge, others: Sequence[Charge]) ->
 def write_tombstone(warehouse: Warehouse, charge: Charge) -> None:
     path = tombstone_path(warehouse, charge)
     make_public(path.parent)
-    with temporary_directory(warehouse.staging) as scratch:
-        stone = scratch / path.name
-        stone.write_text(tombstone_text(charge), encoding="utf-8")
-        stone.chmod(0o644)
-        sync(stone)
-        os.replace(stone, path)
-    sync(path.parent)
+    write_public(warehouse, path, tombstone_text(charge))

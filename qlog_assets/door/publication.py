@@ -24,8 +24,15 @@ from qlog_assets.mechanisms.mechanism import Drawn, Mechanism
 from qlog_assets.privacy.guarantee import Guarantee
 from qlog_assets.report.datasheet import reading_order, write_datasheet
 from qlog_assets.report.manifest import MANIFEST_NAME, ManifestTable, build_manifest, load_manifest, write_manifest
-from qlog_assets.report.tables import TableLayout, flatten_lists, read_csv, write_table
+from qlog_assets.report.release_files import write_release_files
+from qlog_assets.report.tables import TableLayout, add_month, flatten_lists, read_csv, write_table
 from qlog_assets.storage.scratch import sync_directory
+
+MONTH_WORDS_SINCE = 4
+"""The version of the public words since which tables have a column for their month."""
+
+FILES_SINCE = 4
+"""The same for a README and a citation file beside the tables."""
 
 
 class PublicationError(QlogError):
@@ -68,6 +75,9 @@ def stage(
     for layout in layouts:
         check_output(mechanism, layout, public[layout.name], drawn)
     reached("outputs_checked")
+    # After the checks, which look at what was drawn: the month is nothing that was drawn.
+    public = {name: show_month(rows, draw) for name, rows in public.items()}
+    layouts = [layout.fitting(public[layout.name]) for layout in layouts]
     manifest = build_manifest(
         release_id=charge.release_id,
         dataset=charge.dataset,
@@ -101,10 +111,12 @@ def stage(
         software=draw.release.software,
     )
     # The account names tables in the order in which a reader meets them.
-    in_order = {name: manifest["tables"][name] for name in reading_order(manifest, mechanism.titles)}
+    names = reading_order(manifest, mechanism.titles)
+    in_order = {name: manifest["tables"][name] for name in names}
     told = mechanism.account({**manifest, "tables": in_order})
     datasheet = write_datasheet(manifest, public, directory, told, mechanism.titles)
-    path = write_manifest(manifest, directory, [datasheet])
+    beside = write_release_files(manifest, names, directory) if draw.release.words >= FILES_SINCE else []
+    path = write_manifest(manifest, directory, [datasheet, *beside])
     for file in directory.iterdir():
         file.chmod(0o644)
     sync_directory(directory)
@@ -124,8 +136,9 @@ def differences_from_draw(directory: Path, draw: Draw, mechanism: Mechanism) -> 
         if (table.name in tables) != (table.name in drawn.tables):
             sentences.append(f"{table.name} was drawn or is public, and not both")
         elif table.name in tables:
-            layout = table.fitting(drawn.tables[table.name].rows)
-            rows = drawn.tables[layout.name].rows.cast(layout.schema)
+            rows = show_month(drawn.tables[table.name].rows, draw)
+            layout = table.fitting(rows)
+            rows = rows.cast(layout.schema)
             try:
                 public = pq.read_table(directory / f"{layout.name}.parquet").cast(layout.schema)
                 text = read_csv(directory / f"{layout.name}.csv", layout)
@@ -141,6 +154,11 @@ def differences_from_draw(directory: Path, draw: Draw, mechanism: Mechanism) -> 
             if tables[layout.name].get("noise") != (known and known.as_json()):
                 sentences.append(f"{layout.name}: its manifest does not say what the draw does of its noise")
     return sentences
+
+
+def show_month(rows: pa.Table, draw: Draw) -> pa.Table:
+    """Drawn rows as they are published: with their month, unless the draw's words had no such column."""
+    return add_month(rows, draw.release.month) if draw.release.words >= MONTH_WORDS_SINCE else rows
 
 
 def count_unknown_rows(public: pa.Table, drawn: pa.Table, layout: TableLayout) -> int:

@@ -14,7 +14,7 @@ from typing import Any
 from qlog_assets.door.door import Door
 from qlog_assets.errors import QlogError
 from qlog_assets.ledger import Charge, Ledger, Skip
-from qlog_assets.ledger.rules import as_reason
+from qlog_assets.ledger.rules import as_public_text, as_reason
 from qlog_assets.mechanisms.mechanism import Mechanism
 from qlog_assets.mechanisms.register import releasable, releasable_mechanism
 from qlog_assets.months import Month, months_between
@@ -102,13 +102,18 @@ class Skipped:
 
 
 def skip_months(
-    door: Door, mechanism: str | None, months: Sequence[Month], reason: str, now: datetime
+    door: Door,
+    mechanism: str | None,
+    months: Sequence[Month],
+    reason: str,
+    now: datetime,
+    public_text: str | None = None,
 ) -> list[Skipped]:
     """Record that months are left out on purpose, by one mechanism or by all that can release.
 
     All months are looked at before the account is opened and the first is recorded; the ledger looks again.
     """
-    policy, ledger, reason = door.policy, door.ledger, as_reason(reason)
+    policy, ledger, reason, text = door.policy, door.ledger, as_reason(reason), as_public_text(public_text)
     names = [each.name for each in releasable()] if mechanism is None else [releasable_mechanism(mechanism).name]
     wanted = sorted(set(months))
     for month in wanted:
@@ -125,5 +130,6 @@ def skip_months(
         ledger.refuse_needless_skip(policy.dataset, month, names)
     door.open_account()
     before = ledger.skips(policy.dataset)
-    recorded = [skip for month in wanted for skip in ledger.skip(policy.dataset, month, names, reason)]
+    recorded = [skip for month in wanted for skip in ledger.skip(policy.dataset, month, names, reason, text)]
+    door.write_catalogue()
     return [Skipped(skip, already=skip in before) for skip in recorded]

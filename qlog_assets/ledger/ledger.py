@@ -27,6 +27,7 @@ from qlog_assets.ledger.rules import (
     WithdrawnError,
     allow,
     answer,
+    as_public_text,
     as_reason,
     charge_of,
     dataset_of,
@@ -243,16 +244,31 @@ class Ledger(History):
         """Give a reservation back, before its draw is recorded. Whether a draw lies on disk is the door's to check."""
         return self._close(release, "abandoned", reason)
 
-    def withdraw(self, release: str, reason: str) -> Charge:
-        """Take a drawn or published release back. Its charge stays: what was seen cannot be unseen."""
-        return self._close(release, "withdrawn", reason)
+    def withdraw(self, release: str, reason: str, public_text: str | None = None) -> Charge:
+        """Take a drawn or published release back. Its charge stays: what was seen cannot be unseen.
 
-    def skip(self, dataset: str, month: str, mechanisms: Sequence[str], reason: str) -> list[Skip]:
-        """Say that a month is left out on purpose, by these mechanisms. It can still be released by hand."""
-        reason, skipped = as_reason(reason), Month(month)
+        The reason is for auditors; `public_text` is what everybody is told.
+        """
+        text = as_public_text(public_text)
+        charge = self._close(release, "withdrawn", reason, public_text=text)
+        if text is not None and charge.public_text != text:
+            raise LedgerError(
+                f"{charge.release_id} was withdrawn before, and what the public is told of it stays as it is: run it "
+                "without a public text"
+            )
+        return charge
+
+    def skip(
+        self, dataset: str, month: str, mechanisms: Sequence[str], reason: str, public_text: str | None = None
+    ) -> list[Skip]:
+        """Say that a month is left out on purpose, by these mechanisms. It can still be released by hand.
+
+        The reason is for auditors; `public_text` is what everybody is told.
+        """
+        reason, text, skipped = as_reason(reason), as_public_text(public_text), Month(month)
         with self._transaction() as (state, append):
             dataset_of(state, dataset)
-            for facts in skips_to_record(state, dataset, skipped, mechanisms, reason):
+            for facts in skips_to_record(state, dataset, skipped, mechanisms, reason, text):
                 append(SKIPPED, dataset, facts)
             keys = [(dataset, str(skipped), name) for name in mechanisms]
             return [state.skips[key] for key in keys if key in state.skips]
@@ -319,13 +335,13 @@ class Ledger(History):
                 raise DrawConflictError(f"{charge.release_id} is {charge.state} already, with another {word}")
             return state.charges[charge.release_id]
 
-    def _close(self, release: str, to: str, reason: str) -> Charge:
+    def _close(self, release: str, to: str, reason: str, **told: str | None) -> Charge:
         reason = as_reason(reason)
         with self._transaction() as (state, append):
             charge = charge_of(state, release)
             if charge.state != to:
                 allow(charge, to)
-                append(to, charge.dataset, {"release_id": charge.release_id, "reason": reason})
+                append(to, charge.dataset, {"release_id": charge.release_id, "reason": reason, **told})
             return state.charges[charge.release_id]
 
 

@@ -131,7 +131,11 @@ class Charge:
     published_at: str | None = None
     closed_at: str | None = None
     closing_reason: str | None = None
-    """Why it was abandoned or withdrawn."""
+    """Why it was abandoned or withdrawn. Private: what the public is told is another text."""
+    public_text: str | None = None
+    """What the public is told of its withdrawal; None: no more than that it was withdrawn."""
+    reason_was_public: bool = False
+    """Whether it was withdrawn by a version up to 0.4.0, whose tombstones printed the reason."""
     lost: bool = False
     """Whether the ledger lost it and charged for it again: see `recovery.py`. It counts as withdrawn."""
 

@@ -122,7 +122,8 @@ def _charge_as_lost(writer: Writer, state: State, remembered: State, found: Comp
     for charge in remembered.charges.values():
         own = state.charges.get(charge.release_id)
         if charge.state == "withdrawn" and own is not None and own.state in ("drawn", "published"):
-            append("withdrawn", own.dataset, {"release_id": own.release_id, "reason": charge.closing_reason})
+            told = {"reason": charge.closing_reason, "public_text": charge.public_text}
+            append("withdrawn", own.dataset, {"release_id": own.release_id, **told})
     for key, skip in remembered.skips.items():
         if key not in state.skips and not any(c.request.key == key and c.counted for c in state.charges.values()):
             append(SKIPPED, skip.dataset, skip.as_facts())

@@ -23,6 +23,8 @@ from qlog_assets.storage.digests import canonical_line
 SHOWN_RELEASES = 8
 """How many releases an over-budget error names; an error is one line."""
 
+LONGEST_PUBLIC_TEXT = 500
+"""A sentence or two: it stands in a list of all releases."""
 
 AGAIN = "--again REASON"
 AGAIN_IN_RUN = "`again: REASON` in the run's config, at the op that draws"
@@ -286,6 +288,19 @@ def as_reason(text: str) -> str:
     if not text.strip():
         raise LedgerError("a reason is needed: it is what an auditor will read")
     return " ".join(text.split())
+
+
+def as_public_text(text: str | None) -> str | None:
+    """A text for the public on one line; None where nothing is said."""
+    if text is None:
+        return None
+    line = " ".join(text.split())
+    if not line or len(line) > LONGEST_PUBLIC_TEXT or not line.isprintable():
+        raise LedgerError(
+            f"the public text has {len(line)} characters: it is one line of 1 to {LONGEST_PUBLIC_TEXT} printable "
+            "characters; nothing was recorded"
+        )
+    return line
 
 
 def plain(values: Mapping[str, Any]) -> dict[str, Any]:

@@ -29,26 +29,41 @@ class Skip:
     month: str
     mechanism: str
     reason: str
+    """Private: what the public is told is another text."""
     at: str
     who: str
     run_id: str | None
+    public_text: str | None = None
+    """What the public is told; None: no more than that the month was left out."""
 
     @property
     def key(self) -> tuple[str, str, str]:
         return self.dataset, self.month, self.mechanism
 
     def as_facts(self) -> dict[str, Any]:
-        return {"month": self.month, "mechanism": self.mechanism, "reason": self.reason}
+        return {
+            "month": self.month,
+            "mechanism": self.mechanism,
+            "reason": self.reason,
+            **told_facts(self.public_text),
+        }
 
     @classmethod
     def of(cls, event: Event, facts: dict[str, Any]) -> Skip:
         """The skip that an event records."""
         month, mechanism, reason = Month(facts["month"]), str(facts["mechanism"]), str(facts["reason"])
-        return cls(event.dataset, str(month), mechanism, reason, event.at, event.who, event.run_id)
+        return cls(
+            event.dataset, str(month), mechanism, reason, event.at, event.who, event.run_id, facts.get("public_text")
+        )
+
+
+def told_facts(public_text: str | None) -> dict[str, str]:
+    """What an event says of a public text; nothing where there is none."""
+    return {} if public_text is None else {"public_text": public_text}
 
 
 def skips_to_record(
-    state: State, dataset: str, month: Month, mechanisms: Iterable[str], reason: str
+    state: State, dataset: str, month: Month, mechanisms: Iterable[str], reason: str, public_text: str | None = None
 ) -> list[dict[str, Any]]:
     """What is recorded where a month is skipped by several mechanisms; empty where the same was recorded before.
 
@@ -56,9 +71,9 @@ def skips_to_record(
     it is passed over.
     """
     return [
-        {"month": str(month), "mechanism": name, "reason": reason}
+        {"month": str(month), "mechanism": name, "reason": reason, **told_facts(public_text)}
         for name in unreleased(state, dataset, month, mechanisms)
-        if not is_recorded(state, dataset, month, name, reason)
+        if not is_recorded(state, dataset, month, name, reason, public_text)
     ]
 
 
@@ -75,7 +90,10 @@ def unreleased(state: State, dataset: str, month: Month, mechanisms: Iterable[st
     return [name for name in wanted if name not in charged]
 
 
-def is_recorded(state: State, dataset: str, month: Month, mechanism: str, reason: str) -> bool:
-    """Whether the same skip for the same reason is there: a command that is run twice records once."""
+def is_recorded(state: State, dataset: str, month: Month, mechanism: str, reason: str, public_text: str | None) -> bool:
+    """Whether the same skip for the same reason is there: a command that is run twice records once.
+
+    One that says something else to the public is recorded, and one that says nothing leaves what was said.
+    """
     known = state.skips.get((dataset, str(month), mechanism))
-    return known is not None and known.reason == reason
+    return known is not None and known.reason == reason and public_text in (None, known.public_text)

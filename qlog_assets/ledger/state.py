@@ -246,6 +246,7 @@ class State:
             }
         else:
             changes |= {"closing_reason": facts["reason"], "closed_at": event.at}
+            changes |= {"public_text": facts.get("public_text"), "reason_was_public": "public_text" not in facts}
         if event.kind == "abandoned":
             self.totals[charge.dataset] -= charge.amount
             for sums in self._sums[charge.dataset]:

@@ -13,6 +13,7 @@ from qlog_assets.orchestration.resources import PolicyResource, WarehouseResourc
 
 SKIP_CONFIG = {
     "reason": dg.Field(dg.String, description="Why the month is left out; an auditor will read it"),
+    "public_text": dg.Field(dg.String, is_required=False, description="What everybody may read of it in the index"),
     "mechanism": dg.Field(
         dg.String, is_required=False, description="Which release is left out, such as safelog; all of them if not said"
     ),
@@ -26,7 +27,8 @@ def skip_job(months: dg.PartitionsDefinition) -> dg.JobDefinition:
     def skip(context: dg.OpExecutionContext, warehouse: WarehouseResource, policy: PolicyResource) -> None:
         door = Door(warehouse.open(), policy.chosen(), warehouse.ledger(context.run))
         asked, reason, month = context.op_config.get("mechanism"), context.op_config["reason"], context.partition_key
-        for each in skip_months(door, asked, [Month(month)], reason, datetime.now(UTC)):
+        told = context.op_config.get("public_text")
+        for each in skip_months(door, asked, [Month(month)], reason, datetime.now(UTC), told):
             skip, known = each.skip, f" (recorded already, at {each.skip.at})" if each.already else ""
             context.log.info(f"{skip.month} is skipped by {skip.mechanism}: {skip.reason}{known}")
 

@@ -10,7 +10,8 @@ from qlog_assets.orchestration.resources import PolicyResource, WarehouseResourc
 
 CONFIG = {
     "release": dg.Field(dg.String, description="The release's id, as the metadata of its assets shows it"),
-    "reason": dg.Field(dg.String, description="Why; it is recorded, and published in the tombstone"),
+    "reason": dg.Field(dg.String, description="Why; it is recorded for auditors and not published"),
+    "public_text": dg.Field(dg.String, is_required=False, description="What everybody may read of it in the tombstone"),
 }
 
 
@@ -19,11 +20,12 @@ def withdraw_release_job() -> dg.JobDefinition:
 
     @dg.op(
         config_schema=CONFIG,
-        description="Removes the release's files and leaves a tombstone that says why.",
+        description="Removes the release's files and leaves a tombstone that says so to everybody.",
     )
     def withdraw(context: dg.OpExecutionContext, warehouse: WarehouseResource, policy: PolicyResource) -> None:
         ledger, reason = warehouse.ledger(context.run), context.op_config["reason"]
-        charge = Door(warehouse.open(), policy.chosen(), ledger).withdraw(context.op_config["release"], reason)
+        door, told = Door(warehouse.open(), policy.chosen(), ledger), context.op_config.get("public_text")
+        charge = door.withdraw(context.op_config["release"], reason, told)
         context.log.info(f"{charge.release_id} is withdrawn; its charge stays")
         released = mechanism(charge.mechanism)
         for asset in (released.draw_asset, *released.released_assets.values()):
@@ -38,7 +40,7 @@ def withdraw_release_job() -> dg.JobDefinition:
 
     @dg.job(
         name="withdraw_release",
-        description="Takes a published release back, for a reason that is published: its files go, its charge stays. "
+        description="Takes a published release back, for a reason that is recorded: its files go, its charge stays. "
         "Say which and why in the run's config: ops: {withdraw: {config: {release: …, reason: …}}}.",
     )
     def withdrawing() -> None:

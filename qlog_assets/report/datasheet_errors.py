@@ -108,14 +108,14 @@ def tell_error_of(count: int, facts: Mapping[str, Any], largest: float | None, n
     what = f"a count of {count:,}"
     if facts["threshold"] is None:
         what = f"the noisy number behind something that {count:,} users did"
-    words = f"In 19 of 20 cases {what} is off by no more than {_share(most, count, numbers)}"
+    words = f"In 19 of 20 cases noise moves {what} by no more than {_share(most, count, numbers)}"
     if not noise.by_row:
         return f"{words}, in half of all cases by no more than {numbers.within(half)}."
     if largest is None:
-        return f"{words} where the noise is least, and by more elsewhere."
+        return f"{words} where it is least, and by more elsewhere."
     if largest > noise.deviation:
         widest = _share(most / noise.deviation * largest, count, numbers)
-        words = f"{words} where the noise is least, and no more than {widest} where it is largest"
+        words = f"{words} where it is least, and by no more than {widest} where it is largest"
     return f"{words}. What holds for a row is about twice its {ERROR_COLUMN}."
 
 

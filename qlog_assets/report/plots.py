@@ -105,9 +105,10 @@ def curves(
     for number in axis.ticks:
         parts.append(f'<text class="tick" x="{at(number, 0)[0]}" y="{foot + 16}">{_short(round(number))}</text>')
     for place, line in enumerate(lines):
-        y = 26 + LEGEND * (place + 1) - 4
-        parts.append(f'<line class="curve curve-{place}" x1="{LEFT}" y1="{y - 4}" x2="{LEFT + 22}" y2="{y - 4}"/>')
-        parts.append(f'<text class="legend" x="{LEFT + 28}" y="{y}">{escape(line.label)}</text>')
+        base = 22 + LEGEND * (place + 1)
+        sample = f'x1="{LEFT}" y1="{base - 4}" x2="{LEFT + 22}" y2="{base - 4}"'
+        parts.append(f'<line class="curve curve-{place}" {sample}/>')
+        parts.append(f'<text class="legend" x="{LEFT + 28}" y="{base}">{escape(line.label)}</text>')
         points = " ".join(",".join(at(*point)) for point in line.points)
         parts.append(f'<polyline class="curve curve-{place}" points="{points}"/>')
     for number, share, word in marks:

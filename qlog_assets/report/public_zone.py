@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from pathlib import Path
 
 from qlog_assets.ledger import Charge, Ledger, SaltedHead
@@ -15,6 +16,11 @@ from qlog_assets.storage.digests import canonical_json, file_checksum
 from qlog_assets.storage.warehouse import Warehouse
 
 LATEST = "latest"
+INDEX_NAME = "index.html"
+DATAPACKAGE_NAME = "datapackage.json"
+PAGES = (INDEX_NAME, DATAPACKAGE_NAME)
+"""The files in `released/` itself: what they say is `public_pages.py`."""
+NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
 
 
 def release_path(warehouse: Warehouse, charge: Charge) -> Path:
@@ -22,8 +28,32 @@ def release_path(warehouse: Warehouse, charge: Charge) -> Path:
 
 
 def latest_path(warehouse: Warehouse, mechanism: str, month: str) -> Path:
-    """The pointer to a month's newest release; it may not be there."""
+    """The pointer to a month's newest release, a file with its id; it may not be there."""
     return warehouse.released / mechanism / month / LATEST
+
+
+def pointed_at(pointer: Path) -> str | None:
+    """The id that a pointer names; None where it is none.
+
+    A file and no link: through a link `released/*/*/*/queries.parquet` would read the month twice. Up to version 0.4.0
+    it was a link, and such a pointer stands until it is written anew.
+    """
+    try:
+        if pointer.is_symlink():
+            return os.readlink(pointer)
+        return pointer.read_text(encoding="utf-8").strip() if pointer.is_file() else None
+    except (OSError, UnicodeDecodeError):
+        return None
+
+
+def latest_release(warehouse: Warehouse, mechanism: str, month: str) -> Path | None:
+    """The directory of a month's newest release, told by public files alone; None where there is none."""
+    pointer = latest_path(warehouse, mechanism, month)
+    name = pointed_at(pointer)
+    if name is None or not NAME.fullmatch(name):  # a pointer that leads elsewhere is nobody's release
+        return None
+    folder = pointer.with_name(name)
+    return folder if folder.is_dir() and not folder.is_symlink() else None
 
 
 def tombstone_path(warehouse: Warehouse, charge: Charge) -> Path:
@@ -47,6 +77,8 @@ def unknown_entries(warehouse: Warehouse, ledger: Ledger, dataset: str | None = 
     """
     # In this order: what is seen here was recorded before it was shown, so the ledger read afterwards knows it.
     entries = list_entries(warehouse.released)
+    # Pages come with the account that they tell of: beside a ledger without one they are another ledger's.
+    pages = [warehouse.released / name for name in PAGES] if ledger.datasets() else []
     releases, tombstones = {}, {}
     for charge in ledger.charges():
         if charge.state in ("published", "withdrawn") and charge.manifest_digest is not None:
@@ -57,9 +89,13 @@ def unknown_entries(warehouse: Warehouse, ledger: Ledger, dataset: str | None = 
     sentences, pointers = [], []
     for path in entries:
         name = path.relative_to(warehouse.released)
-        if path.name == LATEST and path.is_symlink():
-            if path.parent / os.readlink(path) not in releases:
+        if path.name == LATEST and (path.is_symlink() or path.is_file()):
+            if path.parent / (pointed_at(path) or LATEST) not in releases:
                 pointers.append(f"released/{name} points at nothing that the ledger at {ledger.where} published")
+            continue
+        if path in pages:
+            if path.is_symlink() or not path.is_file():
+                sentences.append(f"released/{name} is not the file it was")
             continue
         charge = releases.get(path) or tombstones.get(path)  # type: ignore[assignment]
         if charge is None:
@@ -107,14 +143,26 @@ def find_damage(path: Path, manifest_digest: str | None) -> list[str]:
     return verify_files(load_manifest(manifest), path)
 
 
+def withdrawal_text(charge: Charge) -> str:
+    """What the public is told of a withdrawal: never the reason that was recorded for auditors."""
+    return charge.public_text or "This release was withdrawn by its publisher."
+
+
 def tombstone_text(charge: Charge) -> str:
     """What stays of a withdrawn release: that it was, and that it is gone. Public facts only."""
-    return canonical_json(
-        {
-            "release_id": charge.release_id,
-            "month": charge.month,
-            "mechanism": charge.mechanism,
-            "withdrawn_at": (charge.closed_at or "")[:10],
-            "reason": charge.closing_reason,
-        }
-    )
+    return canonical_json({**_tombstone_facts(charge), "text": withdrawal_text(charge)})
+
+
+def tombstone_texts(charge: Charge) -> list[str]:
+    """What the tombstone of a release may say: of one withdrawn by a version up to 0.4.0 also the reason."""
+    earlier = canonical_json({**_tombstone_facts(charge), "reason": charge.closing_reason})
+    return [tombstone_text(charge), *([earlier] if charge.reason_was_public else [])]
+
+
+def _tombstone_facts(charge: Charge) -> dict[str, str]:
+    return {
+        "release_id": charge.release_id,
+        "month": charge.month,
+        "mechanism": charge.mechanism,
+        "withdrawn_at": (charge.closed_at or "")[:10],
+    }

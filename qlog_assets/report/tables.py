@@ -41,6 +41,10 @@ TYPES: dict[str, pa.DataType] = {"text": pa.string(), "integer": pa.int64(), "te
 USERS_WORDS = "Noisy number of different users who {} that month, within the limits on what one user adds."
 ERROR_COLUMN = "standard_error"
 ERROR_WORDS = "Standard deviation of the noise in `users`, rounded up to whole users."
+MONTH_COLUMN = "month"
+MONTH_WORDS = (
+    "The month of the release, such as 2006-03; the same in every row, so that tables of months can be joined."
+)
 QUERY_WORDS = "A search query, normalised: Unicode NFKC, case folded, single spaces."
 
 
@@ -62,7 +66,8 @@ class TableLayout:
     """A released table: its columns in order, and which of them is the noisy count; all others are its key.
 
     A table without a count, such as a synthetic log, has no threshold, and all of its columns are its key. Where the
-    noise differs by row a further column tells how large it is; it belongs to neither the key nor the order.
+    noise differs by row a further column tells how large it is; the last column of a public table is its month. Neither
+    belongs to the key or the order.
     """
 
     name: str
@@ -72,24 +77,32 @@ class TableLayout:
     """What the datasheet calls it. Empty: its name."""
     error: str | None = None
     """The column of standard errors, of a layout that has one."""
+    month: str | None = None
+    """The column of the month, where it was added to what was drawn."""
 
     def with_errors(self) -> TableLayout:
         """The same with a column for the standard error of each count."""
         return replace(self, columns=(*self.columns, Column(ERROR_COLUMN, "integer", ERROR_WORDS)), error=ERROR_COLUMN)
 
+    def with_month(self) -> TableLayout:
+        """The same with a column for the month. It is the last: a reader by place goes on reading."""
+        return replace(self, columns=(*self.columns, Column(MONTH_COLUMN, "text", MONTH_WORDS)), month=MONTH_COLUMN)
+
     def fitting(self, rows: pa.Table) -> TableLayout:
-        """This layout, with a column of errors if these drawn rows have one."""
+        """This layout, with a column of errors and one of the month if these rows have them."""
         has_errors = self.count is not None and self.error is None and ERROR_COLUMN in rows.column_names
-        return self.with_errors() if has_errors else self
+        fitting = self.with_errors() if has_errors else self
+        has_month = MONTH_COLUMN in rows.column_names and MONTH_COLUMN not in self.schema.names
+        return fitting.with_month() if has_month else fitting
 
     @property
     def keys(self) -> tuple[str, ...]:
-        return tuple(column.name for column in self.columns if column.name not in (self.count, self.error))
+        return tuple(column.name for column in self.columns if column.name not in (self.count, self.error, self.month))
 
     @property
     def text_columns(self) -> tuple[str, ...]:
-        """The columns that hold texts or lists of texts."""
-        return tuple(column.name for column in self.columns if column.type != "integer")
+        """The columns that hold texts or lists of texts out of the data; the month is none."""
+        return tuple(column.name for column in self.columns if column.type != "integer" and column.name != self.month)
 
     @property
     def list_columns(self) -> tuple[str, ...]:
@@ -114,6 +127,13 @@ class PublishedFile:
     path: str
     sha256: str
     bytes: int
+
+
+def add_month(rows: pa.Table, month: str) -> pa.Table:
+    """The same rows with the month that they are of, unless the table has it as a column of its own."""
+    if MONTH_COLUMN in rows.column_names:
+        return rows
+    return rows.append_column(MONTH_COLUMN, pa.array([month] * rows.num_rows, pa.string()))
 
 
 def in_public_order(table: pa.Table, layout: TableLayout) -> pa.Table:

@@ -28,10 +28,11 @@ from qlog_assets.pipeline.public_material import PublicLists
 from qlog_assets.report.manifest import MANIFEST_NAME, load_manifest, verify_files, words_of
 from qlog_assets.report.public_zone import (
     LATEST,
+    PAGES,
     list_entries,
     release_path,
     tombstone_path,
-    tombstone_text,
+    tombstone_texts,
     unknown_entries,
 )
 from qlog_assets.storage.digests import file_checksum
@@ -40,7 +41,7 @@ from qlog_assets.verify.lineage import Lineage, batch_notes
 from qlog_assets.verify.recompute import Recomputation, Tell
 from qlog_assets.verify.run_history import door_runs
 from qlog_assets.verify.steering import names_other_pin
-from qlog_assets.verify.surroundings import find_around
+from qlog_assets.verify.surroundings import audit_catalogue, find_around
 from qlog_assets.verify.workplace import History, open_workplace
 
 if TYPE_CHECKING:
@@ -153,6 +154,9 @@ def audit_warehouse(
             report.notes += window_notes(ledger, dataset) + recovery_notes(ledger) + batch_notes(ledger, dataset)
             own = [charge for charge in charges if dataset in (None, charge.dataset)]
             report.findings += find_around(warehouse, ledger, own)
+            listed, unlisted = audit_catalogue(warehouse, ledger, dataset)
+            report.findings += listed
+            report.notes += unlisted
         again = None if deep is None else Recomputation(warehouse, workplace, deep, tell)
         audit = ReleaseAudit(warehouse, ledger, history, Lineage(warehouse, ledger, workplace.engine, again))
         for number, charge in enumerate(chosen):
@@ -220,7 +224,11 @@ def unreadable_zones(warehouse: Warehouse) -> list[str]:
 
 def without_ledger(warehouse: Warehouse, error: LedgerError) -> AuditReport:
     """What can be said of a warehouse whose ledger is gone or cannot be read."""
-    entries = [path.relative_to(warehouse.released) for path in list_entries(warehouse.released) if path.name != LATEST]
+    entries = [
+        path.relative_to(warehouse.released)
+        for path in list_entries(warehouse.released)
+        if path.name not in (LATEST, *PAGES)
+    ]
     if isinstance(error, MissingLedgerError) and not entries and not pinned_dataset(warehouse).exists():
         return AuditReport([], [])  # nothing was ever charged here
     return AuditReport([], [f"ledger: {error}", *(f"released/{name}: no ledger accounts for it" for name in entries)])
@@ -322,7 +330,7 @@ class ReleaseAudit:
         stone = tombstone_path(self.warehouse, charge)
         if not stone.exists():
             verdict.findings.append("withdrawn, but its tombstone is missing: run qlog withdraw again")
-        elif stone.read_text(encoding="utf-8", errors="replace") != tombstone_text(charge):
+        elif stone.read_text(encoding="utf-8", errors="replace") not in tombstone_texts(charge):
             verdict.findings.append("its tombstone was changed: run qlog withdraw again")
         verdict.notes.append("withdrawn; its charge stays")
 

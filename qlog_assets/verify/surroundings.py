@@ -1,17 +1,18 @@
-"""What lies around the releases: who may read and write it, pins and pointers, draws, the ledger's seat belts.
+"""What lies around the releases: who may read and write it, pins, pointers and pages, draws, the ledger's seat belts.
 
 Each function answers with findings, one sentence each; none of them prints a fingerprint or a value of the log.
 """
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from qlog_assets.door.preconditions import pinned_dataset
 from qlog_assets.ledger import Charge, Ledger
-from qlog_assets.report.public_zone import latest_path, release_path
+from qlog_assets.report.catalogue import read_catalogue
+from qlog_assets.report.public_pages import compare_pages
+from qlog_assets.report.public_zone import latest_path, pointed_at, release_path
 from qlog_assets.storage.scratch import PREFIX
 from qlog_assets.storage.warehouse import Warehouse
 
@@ -29,6 +30,17 @@ def find_around(warehouse: Warehouse, ledger: Ledger, charges: Sequence[Charge])
         *wrong_pointers(warehouse, charges),
         *stray_draws(warehouse, ledger.charges()),
     ]
+
+
+def audit_catalogue(warehouse: Warehouse, ledger: Ledger, dataset: str | None) -> tuple[list[str], list[str]]:
+    """Findings and notes on the index and the data package, of the data set whose releases lie here."""
+    pin, known = pinned_dataset(warehouse), [each.name for each in ledger.datasets()]
+    name = dataset or (pin.read_text(encoding="utf-8", errors="replace").strip() if pin.is_file() else None)
+    if name is None and len(known) == 1:
+        name = known[0]
+    if name not in known:
+        return [], []
+    return compare_pages(read_catalogue(warehouse, ledger, name), warehouse.released)
 
 
 def dropped_guards(ledger: Ledger) -> list[str]:
@@ -106,9 +118,10 @@ def wrong_pointers(warehouse: Warehouse, charges: Sequence[Charge]) -> list[str]
     for (mechanism, month), charge in newest.items():
         pointer = latest_path(warehouse, mechanism, month)
         name = f"released/{mechanism}/{month}/{pointer.name}"
-        if not pointer.is_symlink():
+        pointed = pointed_at(pointer)
+        if pointed is None:
             sentences.append(f"{name} does not point at {charge.release_id}: run the release again")
-        elif os.readlink(pointer) != charge.release_id:
+        elif pointed != charge.release_id:
             sentences.append(f"{name} points past {charge.release_id}, the newest release: run the release again")
     return sentences
 

@@ -149,6 +149,9 @@ def test_a_pointer_to_something_unpublished_shuts_the_door(released: Path, targe
     latest.unlink()
     latest.symlink_to(target)
     assert_shut(released, "latest points at nothing that the ledger at .* published")
+    latest.unlink()
+    latest.write_text(target, encoding="utf-8")
+    assert_shut(released, "latest points at nothing that the ledger at .* published")
 
 
 def test_a_changed_manifest_shuts_the_door(released: Path) -> None:

@@ -16,9 +16,11 @@ from support.releases import as_table
 
 from qlog_assets.door.draws import load_draw, store_draw
 from qlog_assets.door.publication import (
+    MONTH_WORDS_SINCE,
     Publication,
     PublicationError,
     differences_from_draw,
+    show_month,
     stage,
     suppress_personal_data,
 )
@@ -26,6 +28,7 @@ from qlog_assets.ledger.chain import SaltedHead
 from qlog_assets.mechanisms.mechanism import Drawn, DrawnTable
 from qlog_assets.mechanisms.register import guarantee, mechanism
 from qlog_assets.report.manifest import load_manifest, verify_files
+from qlog_assets.report.tables import MONTH_COLUMN
 
 pytest_plugins = ("support.warehouse_fixtures",)
 
@@ -138,7 +141,7 @@ def test_what_is_public_is_compared_with_what_was_drawn_row_by_row(drawn: Path, 
         assert differences_from_draw(folder, draw, mechanism("safelog")) == []
     other = load_draw(warehouse_at(drawn), "0" * 64)
     assert differences_from_draw(folder, other, mechanism("safelog")) == ["queries.parquet does not say what was drawn"]
-    (folder / "queries.csv").write_text('"query","users"\n"weather",1\n', encoding="utf-8")
+    (folder / "queries.csv").write_text('"query","users","month"\n"weather",1,"2006-03"\n', encoding="utf-8")
     assert "queries.csv does not say what queries.parquet says" in differences_from_draw(
         folder, other, mechanism("safelog")
     )
@@ -146,3 +149,37 @@ def test_what_is_public_is_compared_with_what_was_drawn_row_by_row(drawn: Path, 
     assert differences_from_draw(folder, other, mechanism("safelog")) == [
         "queries cannot be read as the table it should be"
     ]
+
+
+def test_every_row_of_every_public_table_says_its_month_and_nothing_that_was_drawn_does(drawn: Path) -> None:
+    receipt = release(drawn)
+    assert receipt.path is not None
+    tables = load_manifest(receipt.path / "manifest.json")["tables"]
+    assert set(tables) == {"queries", "clicks", "transitions"}
+    stored = load_draw(warehouse_at(drawn), receipt.charge.fingerprint).read()
+    for name, facts in tables.items():
+        assert facts["columns"][-1]["name"] == MONTH_COLUMN
+        assert MONTH_COLUMN not in stored.tables[name].rows.column_names
+        rows = pq.read_table(receipt.path / f"{name}.parquet")
+        assert rows.column_names == [column["name"] for column in facts["columns"]]
+        assert rows[MONTH_COLUMN].to_pylist() == [str(MARCH)] * facts["rows"]
+        with (receipt.path / f"{name}.csv").open(encoding="utf-8", newline="") as stream:
+            assert [row[MONTH_COLUMN] for row in csv.DictReader(stream)] == [str(MARCH)] * facts["rows"]
+
+
+def test_a_month_that_was_changed_in_public_is_not_what_was_drawn(drawn: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "out"
+    staged(drawn, drawn_of([("weather", 40)], ["weather"]), folder)
+    draw = load_draw(warehouse_at(drawn), "e" * 64)
+    other = pa.table({"query": ["weather"], "users": [40], MONTH_COLUMN: ["2006-04"]})
+    pq.write_table(other, folder / "queries.parquet")
+    assert "queries.parquet does not say what was drawn" in differences_from_draw(folder, draw, mechanism("safelog"))
+
+
+def test_a_draw_of_words_without_a_month_is_published_without_one(drawn: Path) -> None:
+    (charge,) = charges(drawn)
+    draw = load_draw(warehouse_at(drawn), charge.fingerprint)
+    earlier = replace(draw, release=replace(draw.release, words=MONTH_WORDS_SINCE - 1))
+    rows = as_table("queries", [("weather", 40)])
+    assert show_month(rows, earlier).column_names == ["query", "users"]
+    assert show_month(rows, draw).column_names == ["query", "users", MONTH_COLUMN]

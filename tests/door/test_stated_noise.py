@@ -20,7 +20,7 @@ from qlog_assets.mechanisms.mechanism import Drawn, DrawnTable
 from qlog_assets.mechanisms.register import guarantee, mechanism
 from qlog_assets.report.manifest import load_manifest
 from qlog_assets.report.table_noise import Look, Reach, TableNoise
-from qlog_assets.report.tables import ERROR_COLUMN, read_csv
+from qlog_assets.report.tables import ERROR_COLUMN, MONTH_COLUMN, read_csv
 from qlog_assets.verify.audit import audit_warehouse
 
 pytest_plugins = ("support.warehouse_fixtures",)
@@ -69,15 +69,17 @@ def test_every_table_of_a_release_states_its_noise_from_the_draw_on(drawn: Path)
 def test_a_row_may_tell_its_own_error_in_every_file(drawn: Path, tmp_path: Path) -> None:
     folder = staged(drawn, with_errors([9, 4, 8, 3]), tmp_path / "out")
     table = pq.read_table(folder / "queries.parquet")
-    assert table.schema.names == ["query", "users", ERROR_COLUMN] and table[ERROR_COLUMN].type == pa.int64()
+    assert (
+        table.schema.names == ["query", "users", ERROR_COLUMN, MONTH_COLUMN] and table[ERROR_COLUMN].type == pa.int64()
+    )
     # Of equal counts the smaller text is first, whatever the errors are.
     assert table.to_pydict()["query"] == ["weather", "maps", "news", "a rare thought"]
     lines = (folder / "queries.csv").read_text(encoding="utf-8").splitlines()
-    assert lines[:2] == ['"query","users","standard_error"', '"weather",40,9']
+    assert lines[:2] == ['"query","users","standard_error","month"', '"weather",40,9,"2006-03"']
     (layout,) = (layout for layout in mechanism("safelog").tables if layout.name == "queries")
-    assert read_csv(folder / "queries.csv", layout.with_errors()).equals(table)
+    assert read_csv(folder / "queries.csv", layout.with_errors().with_month()).equals(table)
     facts = load_manifest(folder / "manifest.json")["tables"]["queries"]
-    assert [column["name"] for column in facts["columns"]] == ["query", "users", ERROR_COLUMN]
+    assert [column["name"] for column in facts["columns"]] == ["query", "users", ERROR_COLUMN, MONTH_COLUMN]
     assert (
         facts["columns"][2]["description"] == "Standard deviation of the noise in `users`, rounded up to whole users."
     )

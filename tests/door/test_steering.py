@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from support.cli import qlog
-from support.door import APRIL, MARCH, door_at, warehouse_at
+from support.door import APRIL, MARCH, door_at, latest_folder, warehouse_at
 from support.instances import Prepared, copy_warehouse, edit_policy
 
 from qlog_assets.door.inputs import DoorError
@@ -41,7 +41,7 @@ def ids(home: Path) -> list[str]:
 
 
 def manifest_of(home: Path, month: Month) -> dict[str, object]:
-    path = home / "released" / "zealous" / month / "latest" / "manifest.json"
+    path = latest_folder(home, "zealous", month) / "manifest.json"
     manifest: dict[str, object] = json.loads(path.read_text(encoding="utf-8"))
     return manifest
 
@@ -57,7 +57,7 @@ def test_the_second_month_is_steered_by_the_first_in_ledger_manifest_and_datashe
     (named,) = [pool for pool in manifest_of(both, APRIL)["pools"] if pool["kind"] == "steering"]  # type: ignore[attr-defined]
     assert (named["name"], named["sha256"]) == (march.release_id, march.manifest_digest)
     assert manifest_of(both, MARCH)["pools"] == []
-    page = (both / "released" / "zealous" / APRIL / "latest" / "datasheet.html").read_text(encoding="utf-8")
+    page = (latest_folder(both, "zealous", APRIL) / "datasheet.html").read_text(encoding="utf-8")
     assert f"What the release {march.release_id} printed was public already" in page
 
 

@@ -23,8 +23,9 @@ from support.door import (
     warehouse_at,
 )
 
-from qlog_assets.door.door import DRAW_POINTS, PUBLISH_POINTS, WITHDRAW_POINTS
+from qlog_assets.door.points import DRAW_POINTS, PUBLISH_POINTS, WITHDRAW_POINTS
 from qlog_assets.months import Month
+from qlog_assets.report.public_zone import LATEST, PAGES
 from qlog_assets.verify.audit import audit_warehouse
 from qlog_assets.verify.retention import FORGET_POINTS, forget_before
 
@@ -42,6 +43,7 @@ def assert_whole(home: Path) -> None:
     assert charge.state == "published"
     folder = home / "released" / "safelog" / MARCH
     assert sorted(path.name for path in folder.iterdir()) == ["latest", charge.release_id]
+    assert {path.name for path in (home / "released").iterdir()} == {"safelog", *PAGES}
     assert leftovers(home) == [] and list((home / "private" / "staging").iterdir()) == []
     report = audit_warehouse(warehouse_at(home))
     assert report.ok, report.all_findings
@@ -74,16 +76,17 @@ def test_killed_while_publishing_the_same_bytes_are_public_afterwards(
     assert in_child(die_releasing, disturbed, point).killed
     seen = public_files(disturbed)
     assert len(charges(disturbed)) == 1
-    # A reader saw nothing, or the whole release: `latest` may be a moment behind it.
-    assert seen == {} or {**seen, **_latest(undisturbed)} == public_files(undisturbed)
+    # A reader saw nothing, or the whole release: what points at it may be a moment behind it.
+    assert seen == {} or {**seen, **_pointing(undisturbed)} == public_files(undisturbed)
 
     assert release(disturbed).charged is False
     assert public_files(disturbed) == public_files(undisturbed)
     assert_whole(disturbed)
 
 
-def _latest(home: Path) -> dict[str, bytes]:
-    return {name: text for name, text in public_files(home).items() if name.endswith("/latest")}
+def _pointing(home: Path) -> dict[str, bytes]:
+    """The month's pointer and the lists of all releases."""
+    return {name: text for name, text in public_files(home).items() if name.rpartition("/")[2] in (LATEST, *PAGES)}
 
 
 def test_what_was_staged_and_recorded_is_what_is_published_even_without_the_draw(drawn: Path) -> None:
@@ -114,8 +117,8 @@ def test_killed_while_withdrawing_the_next_withdrawal_removes_the_rest(released:
     (charge,) = charges(released)
     assert in_child(_die_withdrawing, released, charge.release_id, point).killed
     assert charges(released)[0].state == "withdrawn"
-    # The auditor is told while anything is still public.
-    finished = WITHDRAW_POINTS.index(point) >= WITHDRAW_POINTS.index("tombstone_written")
+    # The auditor is told while anything is still public, or is listed as if it were.
+    finished = WITHDRAW_POINTS.index(point) >= WITHDRAW_POINTS.index("withdrawal_listed")
     assert audit_warehouse(warehouse_at(released)).ok is finished
 
     withdrawn = door_at(released).withdraw(charge.release_id, "wrong month")

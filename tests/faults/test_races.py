@@ -22,6 +22,7 @@ from support.door import (
 )
 from support.warehouses import build_chain
 
+from qlog_assets.months import Month
 from qlog_assets.storage import scratch
 from qlog_assets.verify.audit import audit_warehouse
 
@@ -93,3 +94,22 @@ def test_a_month_can_be_served_while_another_one_is_published(released: Path) ->
     ended = serving.end()
     assert ended.code == 0, ended.answer
     assert len(public_files(released)) > 10
+
+
+def _publish(start: Any, home: Path, month: Month) -> None:
+    door = door_at(home)
+    start.wait()
+    door.publish("safelog", month)
+
+
+def test_the_index_knows_months_that_were_published_at_once(drawn: Path) -> None:
+    """Each reads the ledger when its turn to write has come: whoever is second finds what the first one published."""
+    build_chain(drawn, APRIL)
+    door_at(drawn).draw("safelog", APRIL)
+    start = context().Barrier(2)
+    children = [Child(_publish, start, drawn, month) for month in (MARCH, APRIL)]
+    assert [child.end().code for child in children] == [0, 0]
+    index = public_files(drawn)["released/index.html"].decode()
+    assert all(f"{charge.release_id}/manifest.json" in index for charge in charges(drawn))
+    report = audit_warehouse(warehouse_at(drawn))
+    assert report.ok and not [note for note in report.notes if "released/" in note], report

@@ -12,9 +12,12 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
+from qlog_assets.mechanisms.planned_noise import weighted_noise
 from qlog_assets.mechanisms.safelog import noise as safelog
 from qlog_assets.mechanisms.safelog.draw import known_noise as safelog_noise
 from qlog_assets.mechanisms.safelog.parameters import SafelogParameters
+from qlog_assets.mechanisms.sanitized import noise as sanitized
+from qlog_assets.mechanisms.sanitized.parameters import SanitizedParameters
 from qlog_assets.mechanisms.sessions import noise as sessions
 from qlog_assets.mechanisms.sessions.parameters import SessionParameters
 from qlog_assets.mechanisms.zealous import noise as zealous
@@ -64,6 +67,14 @@ def session_pairs(users: np.ndarray) -> Counted:
     )
 
 
+def sanitized_pairs(users: np.ndarray) -> Counted:
+    """The noisy numbers that a made-up log is dealt from, and what they are tested against."""
+    chosen = SanitizedParameters(method="stability", pairs_per_user=3)
+    drawn, stated = sanitized.draw_counts(SeededRandom(10), users, chosen), sanitized.known_noise(chosen)
+    assert stated.tested_from is not None
+    return drawn.indices, drawn.users, int(stated.tested_from), stated
+
+
 def safelog_queries(users: np.ndarray) -> Counted:
     chosen = SafelogParameters(min_users=4)
     drawn = safelog.draw_queries(SeededRandom(4), users, np.ones(len(users), bool), 0, chosen)
@@ -98,6 +109,7 @@ PLAIN = {
     "sessions sound clicks": session_counts("sound", "clicks", click_scale=9),
     "sessions gaussian_counts": session_counts("modern", "clicks", method="gaussian_counts"),
     "sessions over a release": session_pairs,
+    "sanitized stability": sanitized_pairs,
     "safelog queries": safelog_queries,
     "safelog clicks": safelog_clicks,
     "safelog clicks on listed urls": safelog_listed_clicks,
@@ -155,10 +167,17 @@ def draw_session_rows(rows: tuple[np.ndarray, np.ndarray]) -> tuple[np.ndarray, 
     return drawn.indices, drawn.users, sessions.known_noise("modern", kind, chosen, drawn.deviation)
 
 
+def draw_sanitized_rows(rows: tuple[np.ndarray, np.ndarray]) -> tuple[np.ndarray, np.ndarray, TableNoise]:
+    chosen = SanitizedParameters(method="weighted_gaussian", pairs_per_user=40)
+    drawn, deviation = sanitized.draw_rows(SeededRandom(11), *rows, chosen)
+    return drawn.indices, drawn.users, weighted_noise(sanitized.plan_rows(chosen), deviation)
+
+
 WEIGHED = {
     "zealous weighted_gaussian": lambda rows: draw_zealous_rows("weighted_gaussian", rows),
     "zealous sips": lambda rows: draw_zealous_rows("sips", rows),
     "sessions weighted_gaussian": draw_session_rows,
+    "sanitized weighted_gaussian": draw_sanitized_rows,
 }
 
 

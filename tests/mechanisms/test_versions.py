@@ -25,7 +25,7 @@ NAMES = [each.name for each in releasable()]
 PINS = {
     "crowd": (1, "b5fde4c861350fda"),
     "safelog": (2, "7bf4ea795235e61b"),
-    "sanitized": (1, "881302f8218a5801"),
+    "sanitized": (1, "16ecf4b81a046638"),
     "sessions": (1, "9c6a6bcbd7cd2143"),
     "zealous": (1, "63335a1e29fb34d8"),
 }

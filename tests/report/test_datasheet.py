@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import re
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -19,7 +18,7 @@ from qlog_assets.mechanisms.register import guarantee, mechanism, names
 from qlog_assets.mechanisms.zealous.parameters import ZealousParameters
 from qlog_assets.months import month_name
 from qlog_assets.report.account import Account, general_account, survival
-from qlog_assets.report.datasheet import DATASHEET_NAME, reading_order
+from qlog_assets.report.datasheet import reading_order
 from qlog_assets.report.datasheet import render as render_page
 from qlog_assets.report.datasheet import write_datasheet as write_page
 from qlog_assets.report.datasheet_numbers import numbers_of
@@ -200,30 +199,6 @@ def test_what_bounds_a_loss_is_rounded_up_and_what_it_is_one_in_down() -> None:
     assert [each.invented(0.44) for each in (first, second)] == ["0.4", "0.5"]
     # Exact where a double is not: twelve times one tenth is 1.2, not a little more.
     assert second.loss({"epsilon": 0.1, "epsilon_exact": "0.1"}, "epsilon", 12) == "1.2"
-
-
-@pytest.mark.browser
-def test_a_browser_shows_it_without_a_request_or_an_overflow(release: Release) -> None:
-    chromium = shutil.which("chromium")
-    if chromium is None:
-        pytest.skip("no chromium on this machine")
-    from playwright.sync_api import sync_playwright
-
-    write_datasheet(release.manifest, release.tables, release.directory)
-    requests: list[str] = []
-    problems: list[Any] = []
-    with sync_playwright() as driver:
-        browser = driver.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
-        for width in (1200, 390):
-            page = browser.new_page(viewport={"width": width, "height": 900})
-            page.on("request", lambda request: requests.append(request.url))
-            page.on("console", lambda message: problems.append(message.text))
-            page.goto((release.directory / DATASHEET_NAME).as_uri())
-            assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
-            assert page.locator("svg.plot").count() == 3
-        browser.close()
-    assert requests == [(release.directory / DATASHEET_NAME).as_uri()] * 2
-    assert problems == []
 
 
 def zealous_page(directory: Path, variant: str) -> str:

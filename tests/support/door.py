@@ -28,6 +28,7 @@ from qlog_assets.errors import QlogError
 from qlog_assets.ledger import Charge, Ledger
 from qlog_assets.months import Month
 from qlog_assets.policy import Policy
+from qlog_assets.report.public_zone import latest_release
 from qlog_assets.settings import Settings
 from qlog_assets.storage.warehouse import Warehouse
 
@@ -81,6 +82,13 @@ def public_files(home: Path) -> dict[str, bytes]:
         elif path.is_file():
             files[str(path.relative_to(home))] = path.read_bytes()
     return files
+
+
+def latest_folder(home: Path, mechanism: str, month: str = MARCH) -> Path:
+    """The directory of a month's newest release."""
+    folder = latest_release(Warehouse(Settings(home=home)), mechanism, month)
+    assert folder is not None, f"{mechanism} {month} has no release"
+    return folder
 
 
 def leftovers(home: Path) -> list[Path]:

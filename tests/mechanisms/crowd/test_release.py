@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 from support.cli import qlog
 from support.crowd_epochs import job_of, reports_of, seal, table_of
-from support.door import MARCH, door_at, warehouse_at
+from support.door import MARCH, door_at, latest_folder, warehouse_at
 from support.instances import copy_warehouse, edit_policy, make_home
 from support.tampering import vouch_for
 
@@ -99,7 +99,7 @@ def released(whole: Path, tmp_path: Path) -> Path:
 
 
 def test_a_release_holds_what_enough_people_sent_with_noisy_counts(whole: Path) -> None:
-    folder = whole / "released" / "crowd" / MARCH / "latest"
+    folder = latest_folder(whole, "crowd")
     rows = pq.read_table(folder / "queries.parquet").to_pylist()
     # Forty users each; the noise has a deviation of 0.7: ten of them are beyond any chance.
     assert {row["query"] for row in rows} == set(SHARED)
@@ -111,7 +111,7 @@ def test_a_release_holds_what_enough_people_sent_with_noisy_counts(whole: Path) 
 
 
 def test_manifest_and_datasheet_say_whom_people_trusted_and_what_was_done(whole: Path) -> None:
-    folder = whole / "released" / "crowd" / MARCH / "latest"
+    folder = latest_folder(whole, "crowd")
     manifest = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
     assert manifest["parameters"]["jobs"] == "queries,reformulations"
     assert {table["noise"]["min_users"] for table in manifest["tables"].values()} == {5}

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from support.cli import qlog
-from support.door import door_at, warehouse_at
+from support.door import door_at, latest_folder, warehouse_at
 from support.instances import MONTHS, PRIVATE_QUERY, Prepared, copy_warehouse, edit_policy
 from support.tampering import vouch_for
 
@@ -36,7 +36,7 @@ def released(prepared: Prepared, tmp_path_factory: pytest.TempPathFactory) -> Pa
 
 
 def folder_of(home: Path) -> Path:
-    return home / "released" / "sessions" / MARCH / "latest"
+    return latest_folder(home, "sessions")
 
 
 def test_a_release_holds_sequences_and_clicks_under_one_charge(released: Path) -> None:
@@ -58,7 +58,7 @@ def test_a_sequence_is_a_list_in_parquet_and_a_column_per_place_in_csv(released:
     assert ["weather", "train times"] in [row["queries"] for row in rows]
     with (folder_of(released) / "sessions.csv").open(encoding="utf-8", newline="") as stream:
         cells = list(csv.DictReader(stream))
-    assert list(cells[0]) == ["queries_1", "queries_2", "users", "standard_error"]
+    assert list(cells[0]) == ["queries_1", "queries_2", "users", "standard_error", "month"]
     assert [[cell["queries_1"], cell["queries_2"]] for cell in cells] == [row["queries"] for row in rows]
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 from support.cli import qlog
+from support.door import latest_folder
 from support.instances import MONTHS, POPULAR, PRIVATE_QUERY, Prepared, copy_warehouse, edit_policy
 
 MARCH = MONTHS[0]
@@ -26,7 +27,7 @@ def zealous(prepared: Prepared, tmp_path_factory: pytest.TempPathFactory) -> Pat
 
 
 def manifest_of(home: Path) -> dict:
-    return json.loads((home / "released" / "zealous" / MARCH / "latest" / "manifest.json").read_text(encoding="utf-8"))
+    return json.loads((latest_folder(home, "zealous") / "manifest.json").read_text(encoding="utf-8"))
 
 
 @pytest.mark.slow
@@ -69,7 +70,7 @@ def test_another_variant_of_a_released_month_is_refused(zealous: Path) -> None:
 
 
 def test_nothing_of_one_user_alone_is_released(zealous: Path) -> None:
-    folder = zealous / "released" / "zealous" / MARCH / "latest"
+    folder = latest_folder(zealous, "zealous")
     texts = "".join((folder / f"{kind}.csv").read_text(encoding="utf-8") for kind in ("queries", "pairs", "clicks"))
     assert PRIVATE_QUERY.format(1) not in texts and "weather" in texts
 
