@@ -6,7 +6,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 # The libraries we are measured beside live in an environment of their own.
 PEERS := .cache/peers
-# So does what builds the docs site, and
+# So does what builds the docs site.
 SITE := .cache/docs-site
 # So do the programs that public files are validated with.
 VALIDATORS := .cache/validators

@@ -64,8 +64,9 @@ def take(server: Server, page: Page, home: Path) -> Iterator[tuple[str, bytes]]:
     write(page, ASKED)
     yield "launchpad", settled(page)
     # Public files are opened from the disk, as somebody who downloaded them would.
-    public = page.context.new_page()
-    public.set_viewport_size(TALL)
+    browser = page.context.browser
+    assert browser is not None
+    public = browser.new_page(viewport=TALL)
     released = home / "released"
     (datasheet,) = {path.resolve() for path in released.glob(f"safelog/{MONTH}/*/datasheet.html")}
     public.goto(datasheet.as_uri())
