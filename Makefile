@@ -6,13 +6,15 @@ VENV := .venv
 BIN := $(VENV)/bin
 # The libraries we are measured beside live in an environment of their own.
 PEERS := .cache/peers
+# So does what builds the docs site.
+SITE := .cache/docs-site
 # So do the programs that public files are validated with.
 VALIDATORS := .cache/validators
 # Compiled bytecode makes imports three times as fast; an environment that forbids it would be felt in every command.
 export PYTHONDONTWRITEBYTECODE :=
 export GX_ANALYTICS_ENABLED := false
 
-.PHONY: help demo crowd-demo ui test test-rest test-studies test-bench test-public test-all lint bench bench-noise bench-peers bench-selection bench-solvers bench-crowd docs pins clean
+.PHONY: help install demo crowd-demo ui test test-rest test-studies test-bench test-public test-all lint bench bench-noise bench-peers bench-selection bench-solvers bench-crowd docs docs-site test-site screenshots plots pins clean
 
 help: ## What can be made
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -28,6 +30,8 @@ $(VENV)/.installed-dev: $(VENV)/.installed requirements-dev.txt
 	$(BIN)/pip install --quiet --disable-pip-version-check -r requirements-dev.txt
 	@touch $@
 
+install: $(VENV)/.installed ## The environment alone
+
 demo: $(VENV)/.installed ## A synthetic log, three months, three private releases
 	$(BIN)/qlog demo
 
@@ -42,14 +46,14 @@ crowd-demo: $(VENV)/.installed-crowd ## Two hundred clients, relays and servers 
 ui: $(VENV)/.installed ## Dagster's web UI on the demo's data
 	$(BIN)/qlog ui
 
-QUICK := not slow and not faults and not postgresql and not browser and not study
+QUICK := not slow and not faults and not postgresql and not browser and not study and not site
 
 # Three workers on two cores: a quarter of the time a test waits for a process or a disk.
 test: $(VENV)/.installed-dev ## The suite a developer runs
 	$(BIN)/python -m pytest -n 3 --dist worksteal -m "$(QUICK)"
 
 test-rest: $(VENV)/.installed-dev ## What `make test` leaves out: faults, races, canaries, PostgreSQL, browser
-	$(BIN)/python -m pytest -n 2 --dist worksteal -m "not ($(QUICK)) and not study" --ignore tests/benchmarks
+	$(BIN)/python -m pytest -n 2 --dist worksteal -m "not ($(QUICK)) and not study and not site" --ignore tests/benchmarks
 
 test-studies: $(VENV)/.installed-dev ## Whole studies and simulations by the command, on small logs
 	$(BIN)/python -m pytest -n 2 --dist worksteal -m study
@@ -60,7 +64,7 @@ test-bench: $(VENV)/.installed-dev ## The benchmark measured on small logs, whol
 test-public: $(VENV)/.installed-dev $(VALIDATORS)/.installed ## Public files read by frictionless, cffconvert and Polars
 	$(BIN)/python -m pytest -n 0 tests/report/test_validators.py
 
-test-all: test test-rest test-studies test-bench test-public ## Everything
+test-all: test test-rest test-studies test-bench test-public test-site ## Everything
 
 lint: $(VENV)/.installed-dev ## ruff, mypy, and who may import whom
 	$(BIN)/ruff check .
@@ -100,6 +104,25 @@ $(VALIDATORS)/.installed: tests/requirements-validators.txt
 docs: $(VENV)/.installed ## Write the generated pages
 	$(BIN)/python -m tools.guarantees_page
 	$(BIN)/python -m tools.policy_page
+	$(BIN)/python -m tools.api_page
+
+$(SITE)/.installed: tools/site/requirements.txt
+	test -x $(SITE)/bin/python || $(PYTHON) -m venv $(SITE)
+	$(SITE)/bin/pip install --quiet --disable-pip-version-check -r tools/site/requirements.txt
+	@touch $@
+
+docs-site: $(SITE)/.installed ## The docs as a site in .cache/site: offline, every link and anchor checked
+	NO_MKDOCS_2_WARNING=1 $(SITE)/bin/mkdocs build --quiet --strict --config-file tools/site/mkdocs.yml
+
+test-site: docs-site $(VENV)/.installed-dev ## A browser on the docs site, after building it
+	$(BIN)/python -m pytest -n 0 -m site
+
+screenshots: $(VENV)/.installed-dev ## The pictures of Dagster and of a release in docs/pictures, taken anew
+	PYTHONPATH=tests:. $(BIN)/python -m tools.screenshots
+
+plots: $(VENV)/.installed-dev ## The plots of docs/pictures: what a row needs, by mechanism, and the gallery of studies
+	$(BIN)/python -m tools.mechanism_pictures
+	$(BIN)/python -m tools.gallery
 
 pins: $(VENV)/.installed-dev ## Write the requirement files from what is installed
 	$(BIN)/python tools/pins.py

@@ -38,7 +38,7 @@ def suggest_queries(warehouse: Warehouse, query: str, release: str | None, count
         raise ParameterError(f"--count {count}: ask for 1 to {MOST_SUGGESTIONS} suggestions")
     if not is_text(query):
         raise ParameterError("the query is not text: write it in UTF-8")
-    folder = latest_release(warehouse) if release is None else find_release(warehouse, release)
+    folder = newest_sessions(warehouse) if release is None else find_release(warehouse, release)
     manifest = load_manifest(folder / MANIFEST_NAME)
     name = manifest["release_id"]
     if manifest["mechanism"] != MECHANISM:
@@ -76,7 +76,7 @@ def suggest_from(folder: Path, manifest: dict[str, Any], query: str, count: int)
     return [Suggestion(text, score) for text, score in zip(texts, found.scores.tolist(), strict=True)]
 
 
-def latest_release(warehouse: Warehouse) -> Path:
+def newest_sessions(warehouse: Warehouse) -> Path:
     """The newest month's latest release of session logs."""
     months = [each for each in find_months(warehouse.released) if each.mechanism == MECHANISM and each.releases]
     newest = newest_release(months[-1]) if months else None
