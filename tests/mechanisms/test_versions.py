@@ -24,9 +24,9 @@ NAMES = [each.name for each in releasable()]
 
 PINS = {
     "crowd": (1, "b5fde4c861350fda"),
-    "safelog": (2, "7bf4ea795235e61b"),
+    "safelog": (2, "bb76303816c6c5e9"),
     "sanitized": (1, "881302f8218a5801"),
-    "sessions": (1, "9c6a6bcbd7cd2143"),
+    "sessions": (1, "0700ff43ef9c7933"),
     "zealous": (1, "63335a1e29fb34d8"),
 }
 

@@ -57,7 +57,9 @@ def write_capped_log(work: Work, inputs: Inputs, directory: Path) -> dict[str, T
     }
     cleaned = inputs["cleaned_log"]
     with cleaned.verifying():
-        view_cleaned(work.engine, cleaned, clicks="click_scale" not in off, transitions="transition_scale" not in off)
+        # Where nobody may have a transition there is none to choose from: a statement cannot ask for the first 0.
+        transitions = "transition_scale" not in off and chosen.transitions_per_user > 0
+        view_cleaned(work.engine, cleaned, clicks="click_scale" not in off, transitions=transitions)
         return {
             table: work.engine.write(statement, directory / f"{table}.parquet", digest=True, **limits[table])
             for table, statement in CAPPED_TABLES.items()
