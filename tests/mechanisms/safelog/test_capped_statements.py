@@ -1,6 +1,6 @@
 """The statements that limit users answer what the plain window statements beside them answer, row for row.
 
-The plain forms (`*.spark.sql`) rank everything that a user did. The others rank only users over the limit, in less time.
+The plain forms (`*.spark.sql`) rank all that a user did. The others rank only users over the limit, in less time.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ def test_users_keep_the_same_rows_as_by_a_window_over_all_of_them(engine: Engine
 
 
 def test_more_is_never_set_aside_for_a_user_than_the_user_has(tmp_path: Path) -> None:
-    """Room for `limit` rows of everybody would be gigabytes here: a month of many users would end for want of memory."""
+    """Room for `limit` rows of everybody would be gigabytes: a month of many users would end for want of memory."""
     connection = duckdb.connect(config={"memory_limit": "250MB", "temp_directory": str(tmp_path), "threads": 1})
     connection.execute(
         """CREATE TABLE cleaned_log AS SELECT (row % 50000)::VARCHAR AS "user", 'q' || row AS query,
