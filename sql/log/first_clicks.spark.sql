@@ -1,5 +1,3 @@
--- As first_clicks.sql, by a window over all rows of a user: for an engine whose min takes no number. That both answer the
--- same is a test.
 -- The first clicks_per_user distinct (query, url) pairs of each user with the time they were first clicked, by (that
 -- time, rank, bytes). Reads only that user's rows. A pair's rank is that of its earliest click; a click without a rank
 -- comes last.

@@ -1,5 +1,3 @@
--- As capped_queries.sql, by a window over all rows of a user: for an engine whose min takes no number. That both answer the
--- same is a test.
 -- The first queries_per_user distinct queries of each user with the time they were first typed, by (that time, bytes).
 -- Reads only that user's rows: adding or removing one user changes at most queries_per_user rows, all of them that user's.
 WITH first_typed AS (

@@ -1,5 +1,3 @@
--- As capped_transitions.sql, by a window over all rows of a user: for an engine whose min takes no number. That both answer the
--- same is a test.
 -- The first transitions_per_user distinct transitions of each user with the time of the second query, by (that time,
 -- bytes): two different queries typed one after the other with at most session_gap_minutes between them. Reads only
 -- that user's rows.

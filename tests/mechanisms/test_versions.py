@@ -24,9 +24,9 @@ NAMES = [each.name for each in releasable()]
 
 PINS = {
     "crowd": (1, "b5fde4c861350fda"),
-    "safelog": (2, "bb76303816c6c5e9"),
+    "safelog": (2, "73824fa6c2e99bc7"),
     "sanitized": (1, "881302f8218a5801"),
-    "sessions": (1, "0700ff43ef9c7933"),
+    "sessions": (1, "60f70c6e273808c9"),
     "zealous": (1, "63335a1e29fb34d8"),
 }
 
