@@ -1,5 +1,6 @@
 -- The peer task in bare SQL, from our cleaned input and with our per-user rule (sql/safelog/capped_queries.sql): how many users
--- hold each query among their first queries_per_user distinct ones.
+-- hold each query among their first queries_per_user distinct ones. The task's limit is small, so that min with a number
+-- needs little memory for everybody.
 WITH first_typed AS (
     SELECT
         "user",
@@ -10,13 +11,13 @@ WITH first_typed AS (
 ),
 
 capped AS (
-    SELECT query
+    SELECT unnest(min({'typed_at': typed_at, 'query': query}, $queries_per_user)) AS kept
     FROM first_typed
-    QUALIFY row_number() OVER (PARTITION BY "user" ORDER BY typed_at, query) <= $queries_per_user
+    GROUP BY "user"
 )
 
 SELECT
-    query,
+    kept.query AS query,
     count(*) AS users
 FROM capped
-GROUP BY query
+GROUP BY kept.query

@@ -1,6 +1,7 @@
 -- The floor: bare DuckDB doing the same job once. One script over the landing file, all months at a time, nothing kept
 -- but the counts: no partitions, no provenance, no checks, no noise, no release. The per-user rules are those of
--- sql/capped_*.sql with the month beside the user; the macros are those of sql/normalise_*.sql.
+-- sql/safelog/capped_*.sql with the month beside the user, ranked for users over a limit alone; the macros are those of
+-- sql/log/normalise_*.sql.
 -- Statements are told apart by their stage names; floor.py sets the variables.
 
 -- stage: read and normalise
@@ -35,13 +36,35 @@ WITH first_typed AS (
     GROUP BY month, "user", query
 ),
 
-capped AS (
+over_limit AS (
     SELECT
         month,
-        query
+        "user"
     FROM first_typed
-    QUALIFY
-        row_number() OVER (PARTITION BY month, "user" ORDER BY typed_at, query) <= getvariable('queries_per_user')
+    GROUP BY month, "user"
+    HAVING count(*) > getvariable('queries_per_user')
+),
+
+capped AS (
+    SELECT
+        first_typed.month,
+        first_typed.query
+    FROM first_typed
+    ANTI JOIN over_limit ON first_typed.month = over_limit.month AND first_typed."user" = over_limit."user"
+    UNION ALL
+    SELECT
+        month,
+        kept.query
+    FROM (
+        SELECT
+            first_typed.month,
+            unnest(
+                min({'typed_at': first_typed.typed_at, 'query': first_typed.query}, getvariable('queries_per_user'))
+            ) AS kept
+        FROM first_typed
+        SEMI JOIN over_limit ON first_typed.month = over_limit.month AND first_typed."user" = over_limit."user"
+        GROUP BY first_typed.month, first_typed."user"
+    )
 )
 
 SELECT
@@ -65,14 +88,37 @@ WITH first_clicked AS (
     GROUP BY month, "user", query, url
 ),
 
-capped AS (
+over_limit AS (
     SELECT
         month,
-        query,
-        url
+        "user"
     FROM first_clicked
-    QUALIFY
-        row_number() OVER (PARTITION BY month, "user" ORDER BY clicked_at, query, url) <= getvariable('clicks_per_user')
+    GROUP BY month, "user"
+    HAVING count(*) > getvariable('clicks_per_user')
+),
+
+capped AS (
+    SELECT
+        first_clicked.month,
+        first_clicked.query,
+        first_clicked.url
+    FROM first_clicked
+    ANTI JOIN over_limit ON first_clicked.month = over_limit.month AND first_clicked."user" = over_limit."user"
+    UNION ALL
+    SELECT
+        month,
+        kept.query,
+        kept.url
+    FROM (
+        SELECT
+            first_clicked.month,
+            unnest(
+                min({'clicked_at': first_clicked.clicked_at, 'query': first_clicked.query, 'url': first_clicked.url}, getvariable('clicks_per_user'))
+            ) AS kept
+        FROM first_clicked
+        SEMI JOIN over_limit ON first_clicked.month = over_limit.month AND first_clicked."user" = over_limit."user"
+        GROUP BY first_clicked.month, first_clicked."user"
+    )
 )
 
 SELECT
@@ -112,15 +158,37 @@ first_made AS (
     GROUP BY month, "user", query, next_query
 ),
 
-capped AS (
+over_limit AS (
     SELECT
         month,
-        query,
-        next_query
+        "user"
     FROM first_made
-    QUALIFY
-        row_number() OVER (PARTITION BY month, "user" ORDER BY made_at, query, next_query)
-        <= getvariable('transitions_per_user')
+    GROUP BY month, "user"
+    HAVING count(*) > getvariable('transitions_per_user')
+),
+
+capped AS (
+    SELECT
+        first_made.month,
+        first_made.query,
+        first_made.next_query
+    FROM first_made
+    ANTI JOIN over_limit ON first_made.month = over_limit.month AND first_made."user" = over_limit."user"
+    UNION ALL
+    SELECT
+        month,
+        kept.query,
+        kept.next_query
+    FROM (
+        SELECT
+            first_made.month,
+            unnest(
+                min({'made_at': first_made.made_at, 'query': first_made.query, 'next_query': first_made.next_query}, getvariable('transitions_per_user'))
+            ) AS kept
+        FROM first_made
+        SEMI JOIN over_limit ON first_made.month = over_limit.month AND first_made."user" = over_limit."user"
+        GROUP BY first_made.month, first_made."user"
+    )
 )
 
 SELECT

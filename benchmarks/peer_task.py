@@ -154,8 +154,12 @@ def release_from_cleaned(warehouse: Warehouse) -> None:
 
 
 def all_settings(policy: Policy) -> dict[str, str]:
-    """The task's parameters as the launchpad is given them: the resource's own defaults are those of the warm-up."""
-    chosen = policy.section("safelog").as_public()
+    """The task's parameters as the launchpad is given them: the resource's own defaults are those of the warm-up.
+
+    Only those that the policy says: the others are of another variant, and saying them would be refused.
+    """
+    section = policy.section("safelog")
+    chosen = {key: value for key, value in section.as_public().items() if key in section.said}
     return {f"safelog.{key}": "none" if value is None else str(value) for key, value in chosen.items()}
 
 

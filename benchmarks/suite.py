@@ -1,4 +1,4 @@
-"""What `qlog bench` measures: the floor, our whole release cold and warm, the peers' task, skewed logs, in one run.
+"""What `qlog bench` measures: copy, floor, our whole release cold and warm, the peers' task, skewed logs, in one run.
 
 Every measured thing is a process of its own, started here, one after the other. Telling it is `telling.py`.
 """
@@ -103,19 +103,43 @@ def measure_size(rows: int, seed: int, scratch: Path, tell: Tell) -> dict[str, A
 
 
 def measure_log(log: Path, scratch: Path, tell: Tell) -> dict[str, Any]:
-    """The floor, cold and warm, on one log. Ratios are of wall time, to the floor of this very run."""
+    """The copy, the floor, cold and warm, on one log. Ratios are to the floor and to the copy of this very run.
+
+    The copy is taken in turns with the others, before, between and behind them, and its middle one counts: it takes a
+    few seconds, and a machine's speed changes by as much.
+    """
+    copies: list[Cost] = []
+
+    def measure_copy() -> None:
+        tell("copy")
+        copies.append(run_statements("copying", log, scratch))
+
     tell("floor")
-    floor = run_floor(log, scratch)
+    floor = run_statements("floor", log, scratch)
+    measure_copy()
     tell("cold")
     cold, cold_stages = run_cold(log, scratch)
+    measure_copy()
     tell("warm")
     warm, warm_stages = run_warm(log, scratch)
+    measure_copy()
+    copy = middle(copies)
     return {
-        "floor": floor.as_json(),
-        "cold": {**cold.as_json(), "ratio": ratio(cold, floor), "cpu_ratio": cpu_ratio(cold, floor)},
-        "warm": {**warm.as_json(), "ratio": ratio(warm, floor), "cpu_ratio": cpu_ratio(warm, floor)},
+        "copy": {**copy.as_json(), "turns": [round(each.wall, 3) for each in copies]},
+        "floor": {**floor.as_json(), **ratios(floor, copy, "copy_")},
+        "cold": {**cold.as_json(), **ratios(cold, floor), **ratios(cold, copy, "copy_")},
+        "warm": {**warm.as_json(), **ratios(warm, floor), **ratios(warm, copy, "copy_")},
         "stages": {"cold": cold_stages, "warm": warm_stages},
     }
+
+
+def middle(costs: Sequence[Cost]) -> Cost:
+    """The middle one by wall time; of an even number the slower of the two."""
+    return sorted(costs, key=lambda cost: cost.wall)[len(costs) // 2]
+
+
+def ratios(cost: Cost, other: Cost, prefix: str = "") -> dict[str, float]:
+    return {f"{prefix}ratio": ratio(cost, other), f"{prefix}cpu_ratio": cpu_ratio(cost, other)}
 
 
 def ratio(cost: Cost, floor: Cost) -> float:
@@ -126,10 +150,11 @@ def cpu_ratio(cost: Cost, floor: Cost) -> float:
     return round(cost.cpu / floor.cpu, 3)
 
 
-def run_floor(log: Path, scratch: Path) -> Cost:
-    with_spill = scratch / "spill-floor"
+def run_statements(module: str, log: Path, scratch: Path) -> Cost:
+    """A module that runs bare DuckDB over a log: the copy or the floor."""
+    with_spill = scratch / f"spill-{module}"
     with_spill.mkdir(exist_ok=True)
-    cost = python(["-m", "benchmarks.floor", str(log), str(with_spill)])
+    cost = python(["-m", f"benchmarks.{module}", str(log), str(with_spill)])
     shutil.rmtree(with_spill, ignore_errors=True)
     return cost
 
@@ -194,8 +219,7 @@ def measure_peers(plan: Plan, scratch: Path, tell: Tell) -> dict[str, Any]:
     found["bare"] = bare.as_json()
     found["warm"] = {
         **warm.as_json(),
-        "ratio": ratio(warm, bare),
-        "cpu_ratio": cpu_ratio(warm, bare),
+        **ratios(warm, bare),
         "stages": warm_stages,
     }
     tell("peers: our command line, cold")
@@ -224,8 +248,8 @@ def run_side_by_side(
     took = [
         {"bare": round(one.wall, 3), "warm": round(other.wall, 3)} for one, (other, _) in zip(bare, warm, strict=True)
     ]
-    middle, stages = sorted(warm, key=lambda run: run[0].wall)[turns // 2]
-    return sorted(bare, key=lambda cost: cost.wall)[turns // 2], middle, stages, took
+    ours, stages = sorted(warm, key=lambda run: run[0].wall)[turns // 2]
+    return middle(bare), ours, stages, took
 
 
 def another(prepared: Path) -> Path:

@@ -28,7 +28,7 @@ def register(app: typer.Typer) -> None:
 
     @app.command()
     def synth(
-        rows: Annotated[int, typer.Argument(help="How many rows, 1,000 to 36,400,000")],
+        rows: Annotated[int, typer.Argument(help="How many rows, 1,000 to 100,000,000")],
         seed: Annotated[int, typer.Option(help="The same seed gives the same bytes")] = 1,
         first: Annotated[str, typer.Option(help="First month")] = "2006-03",
         last: Annotated[str, typer.Option(help="Last month, included")] = "2006-05",

@@ -14,6 +14,7 @@ from typing import Any, Self
 
 from pydantic import Field, model_validator
 
+from qlog_assets.checks.memory import memoize_by_content
 from qlog_assets.checks.suites import CheckResult, run_suite
 from qlog_assets.errors import QlogError
 from qlog_assets.ledger import Book, Ledger
@@ -162,6 +163,7 @@ def earlier_release(warehouse: Warehouse, release_id: str, month: Month | None) 
     return ReleasedPool(release_id=release_id, month=Month(charge.month), path=table)
 
 
+@memoize_by_content
 def inspect_public_list(engine: Engine, partition: Partition) -> CheckResult:
     """Whether a list holds texts, each once, with numbers without gaps."""
     name = partition.provenance.asset

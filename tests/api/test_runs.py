@@ -14,7 +14,9 @@ from dagster._core.storage.event_log.sqlite.sqlite_event_log import SqliteEventL
 from sqlalchemy.exc import OperationalError
 from support.door import charges, warehouse_at
 
+from qlog_assets.api import runs
 from qlog_assets.api.runs import JobRun, RunFailedError, dagster_instance, get_ready, run_all, without_echoes
+from qlog_assets.checks import beside, suites
 from qlog_assets.door import door
 from qlog_assets.settings import Settings
 from qlog_assets.storage.warehouse import Warehouse
@@ -97,3 +99,33 @@ def test_whatever_else_is_written_to_standard_error_is_seen(capsys: pytest.Captu
         print("a warning", file=sys.stderr)
         assert sys.stderr.isatty() is False
     assert capsys.readouterr().err == "a warning\n"
+
+
+def test_months_that_run_in_order_are_checked_by_one_process(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, started: list[object]
+) -> None:
+    """Each process that checks spends seconds of a core on its imports."""
+    asked: list[object] = []
+    monkeypatch.setattr(runs, "_run_here", lambda *given: asked.append(suites.evaluate_elsewhere.get()))
+    works = [JobRun("safelog_release", month, {}) for month in MONTHS]
+    assert run_all(warehouse_at(tmp_path), works, in_order=True) == {}
+    assert len(asked) == len(MONTHS) and len(started) == 1 and set(asked) == set(started)
+    assert suites.evaluate_elsewhere.get() is None
+
+
+@pytest.fixture
+def started(monkeypatch: pytest.MonkeyPatch) -> list[object]:
+    """What stands for processes that check, in the order of their start; none of them answers."""
+    found: list[object] = []
+
+    class Started:
+        def __init__(self) -> None:
+            self.evaluate = object()
+            found.append(self.evaluate)
+
+        def end(self) -> None:
+            """There is no process to end."""
+
+    monkeypatch.setattr(beside, "Checker", Started)
+    monkeypatch.setattr(suites, "is_loaded", lambda: False)
+    return found

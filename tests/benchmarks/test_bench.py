@@ -42,10 +42,13 @@ def test_the_last_object_of_an_output_is_its_answer(output: str, expected: dict[
 
 def size(rows: int, seconds: float) -> dict[str, object]:
     cost = {"wall": seconds, "cpu": seconds, "peak_mb": 100.0}
-    release = {**cost, "ratio": 1.25, "cpu_ratio": 1.2, "answer": {"rows": {"2006-03": {"queries": 3, "clicks": 2}}}}
-    floor = {**cost, "answer": {"stages": {"queries": 1.0}}}
+    copy = {"copy_ratio": 5.5, "copy_cpu_ratio": 5.0}
+    times = {"ratio": 1.25, "cpu_ratio": 1.2, **copy}
+    release = {**cost, **times, "answer": {"rows": {"2006-03": {"queries": 3, "clicks": 2}}}}
+    floor = {**cost, **copy, "answer": {"stages": {"queries": 1.0}}}
     return {
         "rows": rows,
+        "copy": cost,
         "floor": floor,
         "cold": release,
         "warm": release,
@@ -56,9 +59,10 @@ def size(rows: int, seconds: float) -> dict[str, object]:
 def test_what_is_promised_is_judged_and_what_was_not_measured_is_not(tmp_path: Path) -> None:
     facts = {"sizes": [size(1_000_000, 10.0), size(36_400_000, 400.0)], "peers": None, "skewed": None}
     told = verdicts(facts)
-    assert [line.split(":")[0] for line in told] == ["holds", "holds", "MISSES"]
+    assert [line.split(":")[0] for line in told] == ["MISSES", "holds", "holds", "MISSES"]
+    assert "5.50 times the copy, cold" in told[0]
     assert all(len(row) == len(columns) for _, columns, rows in tables(facts) for row in rows)
-    assert [row[-1] for row in tables(facts)[0][2]] == ["", "5", "5"] * 2
+    assert [row[-1] for row in tables(facts)[0][2]] == ["", "", "5", "5"] * 2
     assert verdicts({**facts, "sizes": facts["sizes"][:1]}) == []
     if draw_growth(facts, tmp_path / "growth.png"):
         assert (tmp_path / "growth.png").stat().st_size > 1_000
@@ -70,7 +74,7 @@ def test_the_command_is_there() -> None:
 
 @pytest.mark.slow
 def test_a_whole_plan_is_measured(tmp_path: Path) -> None:
-    """Everything on 10,000 rows: floor, cold, warm, the peers' task, one skewed shape after the other."""
+    """Everything on 10,000 rows: copy, floor, cold, warm, the peers' task, one skewed shape after the other."""
     plan = Plan((10_000,), peer_rows=10_000, peer_users=500, peer_turns=1, skewed=True, skewed_rows=2_000)
     kept: list[str] = []
     run_plan(plan, tmp_path, lambda step: None, lambda known: kept.append(json.dumps(known)))
@@ -79,7 +83,9 @@ def test_a_whole_plan_is_measured(tmp_path: Path) -> None:
     assert {"landing_batch", "cleaned_log", "capped_log", "selected"} <= set(measured["stages"]["cold"])
     assert measured["cold"]["answer"]["rows"].keys() == {"2006-03", "2006-04", "2006-05"}
     assert set(measured["warm"]["answer"]["rows"]) == set(measured["cold"]["answer"]["rows"])
-    for run in ("floor", "cold", "warm"):
+    assert measured["copy"]["answer"]["rows"] == 10_000 and len(measured["copy"]["turns"]) == 3
+    assert measured["cold"]["copy_ratio"] == pytest.approx(measured["cold"]["wall"] / measured["copy"]["wall"], 0.01)
+    for run in ("copy", "floor", "cold", "warm"):
         assert measured[run]["wall"] > 0 and measured[run]["cpu"] > 0 and measured[run]["peak_mb"] > 0
     assert {"bare", "warm", "cold", *LIBRARIES} < set(facts["peers"])
     assert list(facts["skewed"]) == ["one_user", "one_query", "long_queries", "many_users"]

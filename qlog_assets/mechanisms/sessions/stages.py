@@ -92,7 +92,7 @@ KEPT_SESSIONS = Stage(
     "queries, and their first distinct clicks. Reads one user's rows at a time, so one user changes no other's rows.",
     reads=("cleaned_log",),
     write=write_kept_sessions,
-    statements=(SESSIONS, CLICKS, "log/cleaned_clicks", "log/first_clicks"),
+    statements=(SESSIONS, CLICKS, "log/cleaned_clicks", "log/first_clicks.spark"),  # its plain form, as in Safelog
     shaped_by=limited_by,
     domain_for=domain_for,
     inspect=inspect_kept_sessions,
