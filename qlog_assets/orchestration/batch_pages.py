@@ -88,7 +88,7 @@ def withdrawal_job() -> dg.JobDefinition:
             context.log.info(line)
         report_withdrawal(context, home, book, done)
         used = in_use(readable_batches(home), book.withdrawals())
-        with warehouse.engine() as engine:
+        with warehouse.duckdb() as engine:
             share = chosen.admission.max_rejected_share
             result = to_check_result(inspect_rejected(home, engine, None, share, used), dg.AssetCheckSeverity.WARN)
         # The file is seen in the asset's check until it is withdrawn, and no longer.

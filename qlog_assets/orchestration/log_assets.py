@@ -87,7 +87,7 @@ def log_assets(months: dg.PartitionsDefinition) -> list[Definition]:
             restore_batch(book, batch, said["again_because"])
         refuse_withdrawn(book, batch, "say why it is to be used again, as again_because in the run's config")
         gone = [] if said.get("bring_back_forgotten") else list(forgotten_months(home, book))
-        with warehouse.engine() as engine:
+        with warehouse.duckdb() as engine:
             partition, fresh = ingest_batch(home, engine, batch, admission, context.run_id, book, gone, progress)
             facts = batch_metadata(home, engine, book, partition, warn_of_urls([batch.source], chosen.has_urls))
         yield materialized(partition, started, fresh, facts)
@@ -125,7 +125,7 @@ def log_assets(months: dg.PartitionsDefinition) -> list[Definition]:
     @dg.asset_check(asset=landing_batch, blocking=True, name="rows_accounted_for")
     def rows_accounted_for(context: dg.AssetCheckExecutionContext, warehouse: WarehouseResource) -> dg.AssetCheckResult:
         """Accepted and rejected rows add up to the rows read."""
-        with warehouse.engine() as engine:
+        with warehouse.duckdb() as engine:
             home = warehouse.open()
             return to_check_result(inspect_batch(home, engine, home.current(LANDING_BATCH, context.partition_key)))
 
@@ -139,13 +139,13 @@ def log_assets(months: dg.PartitionsDefinition) -> list[Definition]:
         withdrawals = {} if ledger is None else Book(ledger, chosen.dataset).withdrawals()
         share, used = chosen.admission.max_rejected_share, in_use(readable_batches(home), withdrawals)
         batch = next((each for each in used if each.provenance.month == context.partition_key), None)
-        with warehouse.engine() as engine:
+        with warehouse.duckdb() as engine:
             return to_check_result(inspect_rejected(home, engine, batch, share, used), dg.AssetCheckSeverity.WARN)
 
     @dg.asset_check(asset=raw_log, name="one_id_per_person")
     def one_id_per_person(context: dg.AssetCheckExecutionContext, warehouse: WarehouseResource) -> dg.AssetCheckResult:
         """Every user id is in the form that the reader gives it. A warning: it never stops a run."""
-        with warehouse.engine() as engine:
+        with warehouse.duckdb() as engine:
             month = warehouse.open().current("raw_log", month_of(context))
             return to_check_result(inspect_user_ids(engine, month), dg.AssetCheckSeverity.WARN)
 

@@ -115,7 +115,7 @@ def chosen_rows(engine: Engine, per_user: int) -> tuple[np.ndarray, np.ndarray]:
 
 def numbered(engine: Engine, table: str) -> tuple[np.ndarray, np.ndarray]:
     """The rows of a table of users and items as numbers, by user and item."""
-    engine.connection.execute(f"CREATE OR REPLACE TEMP VIEW contributions AS SELECT * FROM {table}")
+    engine.view_as("contributions", table)
     rows = engine.arrays("contributions/numbered_contributions")
     users, items = rows["user_id"].astype(np.int64), rows["item_id"].astype(np.int64)
     order = np.lexsort((items, users))
