@@ -6,11 +6,13 @@ VENV := .venv
 BIN := $(VENV)/bin
 # The libraries we are measured beside live in an environment of their own.
 PEERS := .cache/peers
+# Spark, too: what `make test` runs must not need it.
+SPARK := .cache/spark
 # Compiled bytecode makes imports three times as fast; an environment that forbids it would be felt in every command.
 export PYTHONDONTWRITEBYTECODE :=
 export GX_ANALYTICS_ENABLED := false
 
-.PHONY: help demo crowd-demo ui test test-rest test-studies test-bench test-all lint bench bench-noise bench-peers bench-selection bench-solvers bench-crowd docs pins clean
+.PHONY: help demo crowd-demo ui spark-demo test test-rest test-studies test-bench test-spark test-all lint bench bench-noise bench-peers bench-selection bench-solvers bench-crowd docs pins clean
 
 help: ## What can be made
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -40,20 +42,35 @@ crowd-demo: $(VENV)/.installed-crowd ## Two hundred clients, relays and servers 
 ui: $(VENV)/.installed ## Dagster's web UI on the demo's data
 	$(BIN)/qlog ui
 
-QUICK := not slow and not faults and not postgresql and not browser and not study
+QUICK := not slow and not faults and not postgresql and not browser and not study and not spark
 
 # Three workers on two cores: a quarter of the time a test waits for a process or a disk.
 test: $(VENV)/.installed-dev ## The suite a developer runs
 	$(BIN)/python -m pytest -n 3 --dist worksteal -m "$(QUICK)"
 
 test-rest: $(VENV)/.installed-dev ## What `make test` leaves out: faults, races, canaries, PostgreSQL, browser
-	$(BIN)/python -m pytest -n 2 --dist worksteal -m "not ($(QUICK)) and not study" --ignore tests/benchmarks
+	$(BIN)/python -m pytest -n 2 --dist worksteal -m "not ($(QUICK)) and not study and not spark" --ignore tests/benchmarks
 
 test-studies: $(VENV)/.installed-dev ## Whole studies and simulations by the command, on small logs
 	$(BIN)/python -m pytest -n 2 --dist worksteal -m study
 
 test-bench: $(VENV)/.installed-dev ## The benchmark measured on small logs, whole: minutes
 	$(BIN)/python -m pytest -n 0 -m "not ($(QUICK))" tests/benchmarks
+
+$(SPARK)/.installed: requirements.txt requirements-dev.txt requirements-spark.txt pyproject.toml
+	test -x $(SPARK)/bin/python || $(PYTHON) -m venv $(SPARK)
+	$(SPARK)/bin/pip install --quiet --disable-pip-version-check -r requirements.txt -r requirements-dev.txt -r requirements-spark.txt
+	$(SPARK)/bin/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	@touch $@
+
+# Rows of the whole releases; the statements run on small tables.
+QLOG_SPARK_ROWS ?= 1000000
+
+test-spark: $(SPARK)/.installed ## Every statement and whole releases on Spark beside DuckDB; needs Java 17
+	QLOG_SPARK_ROWS=$(QLOG_SPARK_ROWS) $(SPARK)/bin/python -m pytest -n 0 -m spark tests/spark
+
+spark-demo: $(SPARK)/.installed ## One month of a synthetic log, counted by Spark, and the same month by DuckDB
+	$(SPARK)/bin/python -m benchmarks.spark_demo
 
 test-all: test test-rest test-studies test-bench ## Everything
 

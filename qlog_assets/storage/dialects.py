@@ -39,6 +39,8 @@ FUNCTIONS = {
 """Spark's functions that the rewriting brings in and sqlglot does not know by name."""
 
 
+REFUSED = {"studies/raw_log_with_other_people": "UNION BY NAME"}
+"""Statements that Spark cannot run, and the construct that it lacks. No stage, check or draw of a release is here."""
 NOTHING = exp.Literal.string("")
 
 
@@ -108,7 +110,10 @@ def inline_macros(tree: exp.Expression, macros: Sequence[exp.Create]) -> exp.Exp
         (parameter,) = (each.name for each in macro.this.expressions)
 
         def expand(
-            node: exp.Expression, named: str = named, parameter: str = parameter, body: exp.Expression = macro.expression
+            node: exp.Expression,
+            named: str = named,
+            parameter: str = parameter,
+            body: exp.Expression = macro.expression,
         ) -> exp.Expression:
             if not isinstance(node, exp.Anonymous) or node.name.lower() != named:
                 return node
@@ -210,6 +215,7 @@ class Rewriting:
     def rewrite(self, tree: exp.Expression) -> exp.Expression:
         tree = everywhere(tree, self.name_columns)
         self.expand(tree)
+        self.spell_natural_joins(tree)
         tree = self.lift_qualify(tree)
         for difference in (
             self.filter_in_window,
@@ -255,7 +261,9 @@ class Rewriting:
             spread = [quoted(name) for name in column_names(columns, sources)]
             parent = columns.parent
             assert parent is not None
-            parent.set("expressions", [part for each in parent.expressions for part in (spread if each is columns else [each])])
+            parent.set(
+                "expressions", [part for each in parent.expressions for part in (spread if each is columns else [each])]
+            )
         where = select.args.get("where")
         if where is not None:
             select.set("where", exp.Where(this=all_of(where.this, of_select, sources)))
@@ -268,6 +276,19 @@ class Rewriting:
             for name in column_names(found[0], sources):
                 projected.append(exp.alias_(for_column(each, name), name, quoted=True))
         select.set("expressions", projected)
+
+    def spell_natural_joins(self, tree: exp.Expression) -> None:
+        """NATURAL ANTI JOIN by the columns that both sides have."""
+        for join in [each for each in tree.find_all(exp.Join) if each.method == "NATURAL" and each.kind == "ANTI"]:
+            select = join.parent
+            assert isinstance(select, exp.Select)
+            scope = Scope.of(select, self.tables)
+            own = {column for columns in scope.sources(select).values() for column in columns}
+            others = (
+                scope.output(join.this.this) if isinstance(join.this, exp.Subquery) else self.tables(join.this.name)
+            )
+            join.set("method", None)
+            join.set("using", [exp.to_identifier(name, quoted=True) for name in others if name in own])
 
     def lift_qualify(self, tree: exp.Expression) -> exp.Expression:
         """QUALIFY as a condition on a subquery, whose columns are those that were selected."""
@@ -306,6 +327,8 @@ class Rewriting:
         gathered = node.this if isinstance(node, exp.Filter) else node
         if not isinstance(gathered, exp.ArrayAgg) or not isinstance(gathered.this, exp.Order):
             return node
+        if isinstance(node.parent, exp.Filter):
+            return node  # with its filter, when that one's turn comes
         order = gathered.this
         if any(each.args.get("desc") for each in order.expressions):
             raise UnsupportedError("list(... ORDER BY ... DESC)")
@@ -324,7 +347,9 @@ class Rewriting:
         """`(a, b) IS DISTINCT FROM (c, d)`, one by one: Spark compares names of fields as well."""
         if isinstance(node, exp.NullSafeNEQ) and isinstance(node.this, exp.Tuple):
             pairs = zip(node.this.expressions, node.expression.expressions, strict=True)
-            return exp.paren(exp.or_(*(exp.NullSafeNEQ(this=one.copy(), expression=other.copy()) for one, other in pairs)))
+            return exp.paren(
+                exp.or_(*(exp.NullSafeNEQ(this=one.copy(), expression=other.copy()) for one, other in pairs))
+            )
         return node
 
     def cast(self, node: exp.Expression) -> exp.Expression:
@@ -332,7 +357,9 @@ class Rewriting:
         if isinstance(node, exp.Cast) and node.to.this.name in WIDE_TYPES:
             halved = is_half(node.this)
             if halved:
-                node.set("this", exp.Anonymous(this="conv", expressions=[node.this, *map(exp.Literal.number, (16, 10))]))
+                node.set(
+                    "this", exp.Anonymous(this="conv", expressions=[node.this, *map(exp.Literal.number, (16, 10))])
+                )
             node.set("to", exp.DataType.build(WIDE_TYPES[node.to.this.name]))
         return node
 
@@ -382,7 +409,9 @@ class Rewriting:
         return exp.Anonymous(this="try_element_at", expressions=[node.this.copy(), exp.cast(place.copy(), "INT")])
 
     def number(self, node: exp.Expression) -> exp.Expression:
-        """Numbers of rows are BIGINT."""
+        """Numbers of rows are BIGINT. A window's name before a minus sign is in parentheses, or they would be one."""
+        if isinstance(node, exp.Window) and node.args.get("alias") and isinstance(node.parent, exp.Binary):
+            return exp.paren(node.copy())
         # A comparison needs none, and without it Spark sees that it can stop after the first rows.
         if (
             isinstance(node, exp.Window)

@@ -18,7 +18,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark import cloudpickle
-from pyspark.errors import AnalysisException, PySparkException
+from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
 from qlog_assets.errors import QlogError
@@ -180,9 +180,7 @@ class SparkEngine(Engine):
 
     def _select(self, name: str, parameters: dict[str, Any], events: str | None = None) -> DataFrame:
         # Times as texts: Python's are shifted by the zone of the machine they pass through.
-        given = {
-            key: str(value) if isinstance(value, datetime.date) else value for key, value in parameters.items()
-        }
+        given = {key: str(value) if isinstance(value, datetime.date) else value for key, value in parameters.items()}
         return self.session.sql(self._translated(name, parameters, events), args=given or None)
 
     def statement_view(self, name: str, *, without_rows: bool = False) -> None:
@@ -201,7 +199,9 @@ class SparkEngine(Engine):
         """Write some rows and give them a name."""
         folder = self._folder(table)
         rows.write.mode("append").parquet(f"file:{folder}")
-        self.session.read.schema(rows.schema).parquet(f"file:{str(folder).translate(GLOB)}").createOrReplaceTempView(table)
+        self.session.read.schema(rows.schema).parquet(f"file:{str(folder).translate(GLOB)}").createOrReplaceTempView(
+            table
+        )
 
     def add_rows(self, name: str, table: str) -> None:
         with quoting_nothing(f"sql/{name}.sql"):

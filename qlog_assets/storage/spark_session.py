@@ -10,9 +10,11 @@ from __future__ import annotations
 import atexit
 import contextlib
 import importlib.util
+import logging
 import os
 import re
 import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -45,12 +47,16 @@ SESSION = {
     "spark.sql.mapKeyDedupPolicy": "EXCEPTION",
 }
 """What every session is told, whoever started the server."""
+LOGGERS = ("SQLQueryContextLogger", "DataFrameQueryContextLogger", "pyspark", "py4j")
+"""Who in this process would write Spark's words, and the values in them, to standard error."""
 
 
 @contextlib.contextmanager
 def open_spark(warehouse: Warehouse, master: str | None) -> Iterator[SparkEngine]:
     """An engine with a session of its own, whose scratch is removed at the end of the block."""
     refuse_without_extra()
+    for name in LOGGERS:
+        logging.getLogger(name).disabled = True
     from qlog_assets.storage.spark_engine import SparkEngine, quoting_nothing
 
     with temporary_directory(warehouse.spill) as scratch:
@@ -99,6 +105,8 @@ def start_application(warehouse: Warehouse, master: str) -> SparkSession:
     running = SparkContext._active_spark_context
     if running is None:
         refuse_without_java()
+        # Workers of this machine run the same Python; where a cluster's lies elsewhere, its owner sets the variable.
+        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
         keeping = contextlib.ExitStack()
         # Rows of the log are written there. It outlives the engine, and goes with the process.
         scratch = keeping.enter_context(temporary_directory(warehouse.spill))

@@ -66,6 +66,8 @@ def sources(each: Mechanism) -> list[str]:
     modules = {path for start in starts for path in reached(start, law)}
     statements = {name for stage in stages for name in stage.statements}
     statements |= {name for path in modules for name in named_statements(path)}
+    # What Spark runs in place of a statement decides as much.
+    statements |= {f"{name}.spark" for name in statements if (ROOT / "sql" / f"{name}.spark.sql").is_file()}
     return sorted((*map(str, modules), *(f"sql/{name}.sql" for name in statements)))
 
 

@@ -84,15 +84,21 @@ def log_rows(seed: int, queries: tuple[str, ...], urls: tuple[str | None, ...], 
 
 
 def contributions(seed: int, *columns: str) -> pa.Table:
-    """Who holds which item, each once."""
+    """Who holds which item, each once. An item's first text decides the others."""
     choose = random.Random(seed)
-    held = sorted({(choose.choice(USERS), *(choose.choice(QUERIES) for _ in columns)) for _ in range(60)})
-    return pa.table(dict(zip(("user", *columns), map(list, zip(*held, strict=True)), strict=True)))
+    held = sorted({(choose.choice(USERS), choose.choice(QUERIES)) for _ in range(60)})
+    texts = {name: [f"{text} {name}" if number else text for _, text in held] for number, name in enumerate(columns)}
+    return pa.table({"user": [user for user, _ in held], **texts})
 
 
 def base_tables() -> dict[str, pa.Table]:
     """What statements read that no statement makes."""
-    cleaned = log_rows(1, QUERIES, URLS)
+    own = pa.table(
+        [["bob"], ["bob's own"], pa.array([START], pa.timestamp("us")), pa.nulls(1, pa.int32()), [None]], LOG
+    )
+    cleaned = pa.concat_tables([log_rows(1, QUERIES, URLS), own])
+    items = ("query", "url", "keyword", *(f"q{number}" for number in range(1, 11)))
+    sent = contributions(9, "query", "artifact")
     ids = pa.table({"query": list(QUERIES[:7]), "query_id": pa.array(range(7), pa.int64())})
     places = [(1, 2, None, 2), (1, 3, None, 3), (2, 3, None, 3), (1, 2, 3, 3)]
     none = pa.nulls(len(places), pa.int32())
@@ -128,7 +134,7 @@ def base_tables() -> dict[str, pa.Table]:
                 "place": pa.array(range(8), pa.int64()),
             }
         ),
-        "sent": contributions(9, "query").append_column("place", pa.array(range(len(contributions(9, "query"))))),
+        "sent": sent.append_column("place", pa.array(range(len(sent)), pa.int64())),
         "drawn_artifacts": pa.table({"artifact_id": [4, 2], "printed": [7, 8]}),
         "capped_clicks": contributions(4, "query", "url").append_column(
             "time", pa.array([START] * len(contributions(4, "query", "url")), pa.timestamp("us"))
@@ -136,7 +142,7 @@ def base_tables() -> dict[str, pa.Table]:
         "chosen": pa.table({"position": [0, 1], "file_row": [3, 1]}),
         "chosen_places": pa.table({**chosen_places, "last_place": pa.array([row[3] for row in places], pa.int32())}),
         "chosen_rows": pa.table({"place": [0, 1], "list_row": [2, 0], "row_number": [5, 3]}),
-        "contributions": contributions(5, "query"),
+        "contributions": contributions(5, *items),
         "events": contributions(6, "query", "url"),
         "domain_queries": pa.table({"query": list(QUERIES[:9]), "query_id": pa.array(range(9), pa.int32())}),
         "drawn_items": pa.table({"item_id": [3, 1], "users": [30, 10], "deviation": [0.5, 2.0]}),
@@ -144,7 +150,7 @@ def base_tables() -> dict[str, pa.Table]:
             {
                 "query": list(QUERIES[:6]),
                 "next_query": list(QUERIES[3:9]),
-                "url": ["a", "b", "c", "a", "b", "c"],
+                "url": [f"{text} url" for text in QUERIES[:6]],
                 "count": pa.array(range(6), pa.int64()),
             }
         ),
@@ -174,10 +180,12 @@ def base_tables() -> dict[str, pa.Table]:
                 "reason": ["not_a_search", "no query", "no query", "Secret words"],
             }
         ),
-        "releasable_urls": pa.table({"url": list(QUERIES[:4])}),
+        "releasable_urls": pa.table({"url": [f"{text} url" for text in QUERIES[:4]]}),
         "released_queries": pa.table({"query": list(QUERIES[:7])}),
         "released_ids": ids,
-        "url_list": pa.table({"url": list(QUERIES[:5]), "url_id": pa.array(range(5), pa.int64())}),
+        "url_list": pa.table(
+            {"url": [f"{text} url" for text in QUERIES[:5]], "url_id": pa.array(range(5), pa.int64())}
+        ),
         "wanted_queries": pa.table({"query_id": pa.array([2, 0], pa.int32())}),
         "wanted_texts": pa.table({"query": ["news", "unheard of", "a"], "place": [0, 1, 2]}),
         "whole_rows": pa.table(
@@ -186,8 +194,8 @@ def base_tables() -> dict[str, pa.Table]:
     }
 
 
-# Statements whose table of the same name is not what they make, but what others hand in.
 GIVEN = frozenset(base_tables())
+"""Tables that are handed in, also where a statement has the same name."""
 
 PARAMETERS: dict[str, Any] = {
     "k": 2,
