@@ -9,7 +9,7 @@ DuckDB's dialect, too, and translated like all others: DuckDB can run it, and a 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 from functools import cache
 
 import sqlglot
@@ -18,10 +18,9 @@ from sqlglot.errors import ErrorLevel, ParseError, UnsupportedError
 
 from qlog_assets.errors import QlogError
 from qlog_assets.settings import shipped_file
+from qlog_assets.storage.selected_columns import Scope, Tables, expand_columns, quoted, spell_natural_joins
 from qlog_assets.storage.statements import statement
 
-Tables = Callable[[str], Mapping[str, str]]
-"""From a table's name to its columns with their types, as DuckDB calls them."""
 LOW_64 = str(2**64 - 1)
 """What an md5 is masked with to get its lower half."""
 NUMBERING = (exp.RowNumber, exp.DenseRank, exp.Rank)
@@ -82,11 +81,11 @@ def refusal(name: str, construct: str) -> UntranslatableError:
 
 
 @cache
-def _parsed(text: str) -> exp.Expression:
+def _parsed(text: str) -> exp.Expr:
     return sqlglot.parse_one(text, read="duckdb")
 
 
-def parse(name: str, text: str) -> exp.Expression:
+def parse(name: str, text: str) -> exp.Expr:
     try:
         return _parsed(text).copy()
     except ParseError as error:
@@ -103,104 +102,19 @@ def parse_macro(name: str) -> exp.Create:
     return tree
 
 
-def inline_macros(tree: exp.Expression, macros: Sequence[exp.Create]) -> exp.Expression:
+def inline_macros(tree: exp.Expr, macros: Sequence[exp.Create]) -> exp.Expr:
     """Put a macro's text where it is called: then no engine needs to know it."""
     for macro in macros:
         named = macro.this.this.name
         (parameter,) = (each.name for each in macro.this.expressions)
 
-        def expand(
-            node: exp.Expression,
-            named: str = named,
-            parameter: str = parameter,
-            body: exp.Expression = macro.expression,
-        ) -> exp.Expression:
-            if not isinstance(node, exp.Anonymous) or node.name.lower() != named:
-                return node
-            (given,) = node.expressions
-            return exp.paren(
-                body.copy().transform(
-                    lambda part: given.copy() if isinstance(part, exp.Column) and part.name == parameter else part
-                ),
-                copy=False,
-            )
-
-        tree = tree.transform(expand)
+        for call in [node for node in tree.find_all(exp.Anonymous) if node.name.lower() == named]:
+            (given,) = call.expressions
+            body = macro.expression.copy()
+            for column in [each for each in body.find_all(exp.Column) if each.name == parameter]:
+                column.replace(given.copy())
+            call.replace(exp.paren(body, copy=False))
     return tree
-
-
-# Columns ------------------------------------------------------------------------------------------------------------
-
-
-class Scope:
-    """What a SELECT reads: the columns of its tables and subqueries, by the names that it gives them."""
-
-    def __init__(self, tables: Tables, named: Mapping[str, list[str]] | None = None) -> None:
-        self.tables = tables
-        self.named = dict(named or {})
-
-    def sources(self, select: exp.Select) -> dict[str, list[str]]:
-        """The columns of each source of a SELECT, in order."""
-        found: dict[str, list[str]] = {}
-        from_ = select.args.get("from_")
-        joins = [join.this for join in select.args.get("joins") or [] if join.args.get("kind") not in ("SEMI", "ANTI")]
-        for number, source in enumerate([*([from_.this] if from_ else []), *joins]):
-            if isinstance(source, exp.Table):
-                columns = self.named.get(source.name) or list(self.tables(source.name))
-            else:
-                columns = self.output(source.this if isinstance(source, exp.Subquery) else source)
-            found[source.alias_or_name or f"({number})"] = columns
-        return found
-
-    def output(self, query: exp.Expression) -> list[str]:
-        """The names of the columns that a query selects."""
-        query = query.unnest()
-        inner = Scope(self.tables, self.named)
-        for cte in getattr(query, "ctes", []):
-            inner.named[cte.alias] = inner.output(cte.this)
-        if isinstance(query, exp.SetOperation):
-            return inner.output(query.left)
-        assert isinstance(query, exp.Select)
-        sources = inner.sources(query) if any(each.is_star for each in query.selects) else {}
-        names: list[str] = []
-        for each in query.selects:
-            names += [column for column, _ in starred(each, sources)] if each.is_star else [each.alias_or_name]
-        return names
-
-    @classmethod
-    def of(cls, select: exp.Expression, tables: Tables) -> Scope:
-        """What a SELECT somewhere in a statement can read: the tables, and those that WITH names before it."""
-        scope, around = cls(tables), [select, *ancestors(select)]
-        for query in reversed(around):
-            for cte in getattr(query, "ctes", []):
-                if any(cte is each for each in around):
-                    break
-                scope.named[cte.alias] = scope.output(cte.this)
-        return scope
-
-
-def starred(star: exp.Expression, sources: Mapping[str, list[str]]) -> Iterator[tuple[str, str]]:
-    """The columns that `*` or `t.*` stands for, without those it leaves out, each with its source."""
-    table = star.table if isinstance(star, exp.Column) else ""
-    inner = star.this if isinstance(star, exp.Column) else star
-    left_out = {each.name for each in inner.args.get("except_") or []}
-    for source, columns in sources.items():
-        if table in ("", source):
-            yield from ((column, source) for column in columns if column not in left_out)
-
-
-def column_names(columns: exp.Columns, sources: Mapping[str, list[str]]) -> list[str]:
-    """The columns that COLUMNS(...) stands for: all, all but some, or those that a condition on names lets in."""
-    if isinstance(columns.this, exp.Lambda):
-        condition = columns.this.this
-        if not isinstance(condition, exp.NEQ) or not isinstance(condition.expression, exp.Literal):
-            raise UnsupportedError("COLUMNS(lambda) with another condition than name <> 'text'")
-        return [name for name, _ in starred(exp.Star(), sources) if name != condition.expression.this]
-    return [name for name, _ in starred(columns.this, sources)]
-
-
-def quoted(name: str) -> exp.Column:
-    return exp.column(exp.to_identifier(name, quoted=True))
 
 
 # The rewriting ------------------------------------------------------------------------------------------------------
@@ -212,10 +126,10 @@ class Rewriting:
     def __init__(self, name: str, tables: Tables, times: Collection[str]) -> None:
         self.name, self.tables, self.times = name, tables, times
 
-    def rewrite(self, tree: exp.Expression) -> exp.Expression:
+    def rewrite(self, tree: exp.Expr) -> exp.Expr:
         tree = everywhere(tree, self.name_columns)
-        self.expand(tree)
-        self.spell_natural_joins(tree)
+        expand_columns(tree, self.tables)
+        spell_natural_joins(tree, self.tables)
         tree = self.lift_qualify(tree)
         for difference in (
             self.filter_in_window,
@@ -233,7 +147,7 @@ class Rewriting:
         self.refuse_unknown(tree)
         return tree
 
-    def name_columns(self, node: exp.Expression) -> exp.Expression:
+    def name_columns(self, node: exp.Expr) -> exp.Expr:
         """`duckdb_columns()` in the checks: the columns of one table and their types, as a text."""
         if not isinstance(node, exp.Subquery) or not isinstance(node.this, exp.Select):
             return node
@@ -246,51 +160,7 @@ class Rewriting:
         columns = self.tables(asked.expression.this)
         return exp.Literal.string(", ".join(f"{name} {kind}" for name, kind in columns.items()))
 
-    def expand(self, tree: exp.Expression) -> None:
-        """COLUMNS(...) by the columns of the tables that are read."""
-        # From the inside out: what a subquery selects is known when the query around it is looked at.
-        for select in reversed(list(tree.find_all(exp.Select))):
-            if any(each.find_ancestor(exp.Select) is select for each in select.find_all(exp.Columns)):
-                self.expand_select(select, Scope.of(select, self.tables).sources(select))
-
-    def expand_select(self, select: exp.Select, sources: Mapping[str, list[str]]) -> None:
-        def of_select(node: exp.Expression) -> list[exp.Columns]:
-            return [each for each in node.find_all(exp.Columns) if each.find_ancestor(exp.Select) is select]
-
-        for columns in [each for each in of_select(select) if each.args.get("unpack")]:
-            spread = [quoted(name) for name in column_names(columns, sources)]
-            parent = columns.parent
-            assert parent is not None
-            parent.set(
-                "expressions", [part for each in parent.expressions for part in (spread if each is columns else [each])]
-            )
-        where = select.args.get("where")
-        if where is not None:
-            select.set("where", exp.Where(this=all_of(where.this, of_select, sources)))
-        projected: list[exp.Expression] = []
-        for each in select.expressions:
-            found = of_select(each)
-            if not found:
-                projected.append(each)
-                continue
-            for name in column_names(found[0], sources):
-                projected.append(exp.alias_(for_column(each, name), name, quoted=True))
-        select.set("expressions", projected)
-
-    def spell_natural_joins(self, tree: exp.Expression) -> None:
-        """NATURAL ANTI JOIN by the columns that both sides have."""
-        for join in [each for each in tree.find_all(exp.Join) if each.method == "NATURAL" and each.kind == "ANTI"]:
-            select = join.parent
-            assert isinstance(select, exp.Select)
-            scope = Scope.of(select, self.tables)
-            own = {column for columns in scope.sources(select).values() for column in columns}
-            others = (
-                scope.output(join.this.this) if isinstance(join.this, exp.Subquery) else self.tables(join.this.name)
-            )
-            join.set("method", None)
-            join.set("using", [exp.to_identifier(name, quoted=True) for name in others if name in own])
-
-    def lift_qualify(self, tree: exp.Expression) -> exp.Expression:
+    def lift_qualify(self, tree: exp.Expr) -> exp.Expr:
         """QUALIFY as a condition on a subquery, whose columns are those that were selected."""
         for select in reversed([node for node in tree.find_all(exp.Select) if node.args.get("qualify")]):
             if select.args.get("order") or select.args.get("limit"):
@@ -312,7 +182,7 @@ class Rewriting:
                 select.replace(outer)
         return tree
 
-    def filter_in_window(self, node: exp.Expression) -> exp.Expression:
+    def filter_in_window(self, node: exp.Expr) -> exp.Expr:
         """FILTER on a window function: only `count(*)` has it."""
         if isinstance(node, exp.Window) and isinstance(node.this, exp.Filter):
             counted = node.this.this
@@ -322,7 +192,7 @@ class Rewriting:
             node.set("this", exp.Count(this=exp.Case().when(condition, exp.Literal.number(1))))
         return node
 
-    def ordered_list(self, node: exp.Expression) -> exp.Expression:
+    def ordered_list(self, node: exp.Expr) -> exp.Expr:
         """`list(x ORDER BY y, z)`: a list of rows, sorted, of which x is taken."""
         gathered = node.this if isinstance(node, exp.Filter) else node
         if not isinstance(gathered, exp.ArrayAgg) or not isinstance(gathered.this, exp.Order):
@@ -334,7 +204,7 @@ class Rewriting:
             raise UnsupportedError("list(... ORDER BY ... DESC)")
         parts = [exp.alias_(each.this.copy(), f"key_{number}") for number, each in enumerate(order.expressions)]
         parts.append(exp.alias_(order.this.copy(), "taken"))
-        rows: exp.Expression = exp.ArrayAgg(this=exp.Struct(expressions=parts))
+        rows: exp.Expr = exp.ArrayAgg(this=exp.Struct(expressions=parts))
         if isinstance(node, exp.Filter):
             rows = exp.Filter(this=rows, expression=node.expression.copy())
         taken = exp.Lambda(
@@ -343,7 +213,7 @@ class Rewriting:
         )
         return exp.Transform(this=exp.Anonymous(this="array_sort", expressions=[rows]), expression=taken)
 
-    def compare_rows(self, node: exp.Expression) -> exp.Expression:
+    def compare_rows(self, node: exp.Expr) -> exp.Expr:
         """`(a, b) IS DISTINCT FROM (c, d)`, one by one: Spark compares names of fields as well."""
         if isinstance(node, exp.NullSafeNEQ) and isinstance(node.this, exp.Tuple):
             pairs = zip(node.this.expressions, node.expression.expressions, strict=True)
@@ -352,7 +222,7 @@ class Rewriting:
             )
         return node
 
-    def cast(self, node: exp.Expression) -> exp.Expression:
+    def cast(self, node: exp.Expr) -> exp.Expr:
         """Integers of more than 64 bits."""
         if isinstance(node, exp.Cast) and node.to.this.name in WIDE_TYPES:
             halved = is_half(node.this)
@@ -363,7 +233,7 @@ class Rewriting:
             node.set("to", exp.DataType.build(WIDE_TYPES[node.to.this.name]))
         return node
 
-    def half_of_md5(self, node: exp.Expression) -> exp.Expression:
+    def half_of_md5(self, node: exp.Expr) -> exp.Expr:
         """`md5_number`: DuckDB's number has the first byte of the md5 as its lowest. Here it is 32 hexadecimal digits,
         the highest first, whose order is that of the numbers; each half has 16 of them."""
         if isinstance(node, exp.Anonymous) and node.name.lower() == "md5_number":
@@ -378,7 +248,7 @@ class Rewriting:
             return exp.Substring(this=node.this.copy(), start=first, length=exp.Literal.number(16))
         return node
 
-    def function(self, node: exp.Expression) -> exp.Expression:
+    def function(self, node: exp.Expr) -> exp.Expr:
         """Functions with another name, another kind of NULL or another kind of argument."""
         if isinstance(node, exp.Concat):
             # Spark joins texts alone, and `concat` with a NULL is NULL.
@@ -399,7 +269,7 @@ class Rewriting:
             return exp.Anonymous(this="unix_micros", expressions=[exp.cast(given[0], "TIMESTAMPLTZ")])
         return node
 
-    def index(self, node: exp.Expression) -> exp.Expression:
+    def index(self, node: exp.Expr) -> exp.Expr:
         """`list[n]`: from 1, and NULL where the list is shorter."""
         if not isinstance(node, exp.Bracket):
             return node
@@ -408,7 +278,7 @@ class Rewriting:
             raise UnsupportedError("a place in a list that is no column")
         return exp.Anonymous(this="try_element_at", expressions=[node.this.copy(), exp.cast(place.copy(), "INT")])
 
-    def number(self, node: exp.Expression) -> exp.Expression:
+    def number(self, node: exp.Expr) -> exp.Expr:
         """Numbers of rows are BIGINT. A window's name before a minus sign is in parentheses, or they would be one."""
         if isinstance(node, exp.Window) and node.args.get("alias") and isinstance(node.parent, exp.Binary):
             return exp.paren(node.copy())
@@ -421,7 +291,7 @@ class Rewriting:
             return exp.cast(node.copy(), "BIGINT")
         return node
 
-    def pattern(self, node: exp.Expression) -> exp.Expression:
+    def pattern(self, node: exp.Expr) -> exp.Expr:
         """Patterns: Java's `$` also stands before a last line's end, and its `.` knows more ends of lines."""
         if isinstance(node, exp.RegexpFullMatch):
             whole = exp.Literal.string(rf"\A(?:{node.expression.name})\z")
@@ -439,29 +309,26 @@ class Rewriting:
             node.set("group", exp.Literal.number(0))
         return node
 
-    def time(self, node: exp.Expression) -> exp.Expression:
+    def time(self, node: exp.Expr) -> exp.Expr:
         """Points in time come as texts: a driver in another time zone gives the same."""
         if isinstance(node, exp.Placeholder) and node.name in self.times and not isinstance(node.parent, exp.Cast):
             return exp.cast(node.copy(), exp.DataType.build("TIMESTAMPNTZ"))
         return node
 
-    def refuse_unknown(self, tree: exp.Expression) -> None:
+    def refuse_unknown(self, tree: exp.Expr) -> None:
         """What only DuckDB has, by name."""
         for node in tree.find_all(exp.Anonymous):
             if node.name.lower() not in FUNCTIONS:
                 raise UnsupportedError(f"the function {node.name.lower()}")
-        for node in tree.find_all(exp.SetOperation):
-            if node.args.get("by_name"):
-                raise UnsupportedError("UNION BY NAME")
-        for node in tree.find_all(exp.Star):
-            if node.args.get("replace"):
-                raise UnsupportedError("* REPLACE")
-        for node in tree.find_all(exp.Column):
-            if node.name.lower() == "rowid":
-                raise UnsupportedError("rowid")
+        if any(union.args.get("by_name") for union in tree.find_all(exp.SetOperation)):
+            raise UnsupportedError("UNION BY NAME")
+        if any(star.args.get("replace") for star in tree.find_all(exp.Star)):
+            raise UnsupportedError("* REPLACE")
+        if any(column.name.lower() == "rowid" for column in tree.find_all(exp.Column)):
+            raise UnsupportedError("rowid")
 
 
-def everywhere(tree: exp.Expression, rule: Callable[[exp.Expression], exp.Expression]) -> exp.Expression:
+def everywhere(tree: exp.Expr, rule: Callable[[exp.Expr], exp.Expr]) -> exp.Expr:
     """Apply a rule to every part of a statement, to the smallest first."""
     for node in reversed(list(tree.walk())):
         changed = rule(node)
@@ -472,38 +339,12 @@ def everywhere(tree: exp.Expression, rule: Callable[[exp.Expression], exp.Expres
     return tree
 
 
-def ancestors(node: exp.Expression) -> Iterator[exp.Expression]:
-    while node.parent is not None:
-        node = node.parent
-        yield node
-
-
-def is_half(node: exp.Expression) -> bool:
+def is_half(node: exp.Expr) -> bool:
     """Whether an expression is one half of an md5 as a number."""
     node = node.unnest()
     if isinstance(node, exp.BitwiseRightShift):
         return node.expression.name == "64"
     return isinstance(node, exp.BitwiseAnd) and node.expression.name == LOW_64
-
-
-def for_column(node: exp.Expression, name: str) -> exp.Expression:
-    """An expression with one column in place of COLUMNS(...)."""
-    return node.copy().transform(lambda part: quoted(name) if isinstance(part, exp.Columns) else part)
-
-
-def all_of(
-    condition: exp.Expression,
-    columns_in: Callable[[exp.Expression], list[exp.Columns]],
-    sources: Mapping[str, list[str]],
-) -> exp.Expression:
-    """A condition on COLUMNS(...), which holds where it holds for each of them."""
-    if isinstance(condition, exp.And):
-        sides = (all_of(side, columns_in, sources) for side in (condition.left, condition.right))
-        return exp.and_(*sides)
-    found = columns_in(condition)
-    if not found:
-        return condition
-    return exp.and_(*(for_column(condition, name) for name in column_names(found[0], sources)))
 
 
 def java_pattern(pattern: str) -> str:
@@ -514,6 +355,7 @@ def java_pattern(pattern: str) -> str:
             written += r"\z"
         else:
             written += sign
-        in_class = not escaped and (sign == "[" or (in_class and sign != "]")) if not escaped else in_class
+        if not escaped and sign in "[]":
+            in_class = sign == "["
         escaped = sign == "\\" and not escaped
     return f"(?d){written}"

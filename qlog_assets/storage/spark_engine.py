@@ -20,6 +20,7 @@ import pyarrow.parquet as pq
 from pyspark import cloudpickle
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.functions import col, lit
 
 from qlog_assets.errors import QlogError
 from qlog_assets.storage.dialects import UntranslatableError, to_spark
@@ -129,12 +130,10 @@ class SparkEngine(Engine):
         return self.session.read.parquet(*(f"file:{str(path).translate(GLOB)}" for path in files))
 
     def numbered_view(self, name: str, files: Sequence[Path]) -> None:
-        from pyspark.sql import functions as F
-
         with quoting_nothing(name):
             numbered = [
                 self._read([path]).withColumn(
-                    "file_row_number", F.lit(place << FILE_SHIFT) + F.col("_metadata.row_index").cast("bigint")
+                    "file_row_number", lit(place << FILE_SHIFT) + col("_metadata.row_index").cast("bigint")
                 )
                 for place, path in enumerate(files)
             ]

@@ -23,11 +23,11 @@ ROOT = Path(__file__).resolve().parents[2]
 NAMES = [each.name for each in releasable()]
 
 PINS = {
-    "crowd": (1, "b5fde4c861350fda"),
-    "safelog": (2, "7bf4ea795235e61b"),
-    "sanitized": (1, "881302f8218a5801"),
-    "sessions": (1, "9c6a6bcbd7cd2143"),
-    "zealous": (1, "63335a1e29fb34d8"),
+    "crowd": (1, "9967f8cc98db2d0d"),
+    "safelog": (2, "37ae5c11ab210285"),
+    "sanitized": (1, "06d66c599db1a18e"),
+    "sessions": (1, "63e620f5a363975d"),
+    "zealous": (1, "f892b537e334cc1b"),
 }
 
 CROWD_LAW = ("aggregation", "decoding", "field", "jobs", "keys", "messages", "sealing", "shares")

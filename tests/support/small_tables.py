@@ -87,7 +87,10 @@ def contributions(seed: int, *columns: str) -> pa.Table:
     """Who holds which item, each once. An item's first text decides the others."""
     choose = random.Random(seed)
     held = sorted({(choose.choice(USERS), choose.choice(QUERIES)) for _ in range(60)})
-    texts = {name: [f"{text} {name}" if number else text for _, text in held] for number, name in enumerate(columns)}
+    others = {name: [f"{text} {name}" for _, text in held] for name in columns}
+    texts = others | {columns[0]: [text for _, text in held]}
+    if "keyword" in texts:
+        texts["keyword"] = [text.split()[0] for _, text in held]
     return pa.table({"user": [user for user, _ in held], **texts})
 
 

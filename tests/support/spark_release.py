@@ -1,5 +1,5 @@
-"""Whole releases up to the noise, and seeded draws behind it, on one engine: run as a process of its own where a cluster
-is the engine, because a process has one Spark application."""
+"""Whole releases up to the noise, and seeded draws behind it, on one engine: run as a process of its own where a
+cluster is the engine, because a process has one Spark application."""
 
 from __future__ import annotations
 
