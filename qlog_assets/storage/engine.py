@@ -11,12 +11,12 @@ import contextlib
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol, Self
 
 import duckdb
 import numpy as np
 import pyarrow as pa
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from qlog_assets.errors import QlogError
 from qlog_assets.privacy.parameters import Parameters
@@ -106,6 +106,12 @@ class EnginePolicy(Parameters):
     master: str | None = Field(None, min_length=1, repr=False, exclude=True)
     """With spark: `local[N]` for N cores of this machine, the URL of a cluster (`spark://HOST:7077`), or the address of
     a Spark Connect server (`sc://HOST:15002`). None: this machine, with as many cores as QLOG_THREADS says."""
+
+    @model_validator(mode="after")
+    def _check_together(self) -> Self:
+        if self.master is not None and self.kind != "spark":
+            raise ValueError('master: is of no use without kind = "spark": leave it out, or set kind')
+        return self
 
     def as_public(self) -> dict[str, Any]:
         """Which engine. The master's address stays private: it may hold a token."""

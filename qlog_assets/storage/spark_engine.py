@@ -114,12 +114,6 @@ class SparkEngine(Engine):
         self._macros: list[str] = []
         self._kept = 0
 
-    def forget(self) -> None:
-        """Forget all tables: a session goes on where it is somebody else's server."""
-        with contextlib.suppress(Exception):
-            for table in self.session.catalog.listTables():
-                self.session.catalog.dropTempView(table.name)
-
     # Tables ---------------------------------------------------------------------------------------------------------
 
     def view(self, name: str, files: Sequence[Path]) -> None:

@@ -42,9 +42,6 @@ SESSION = {
     "spark.sql.parquet.compression.codec": "zstd",
     # A number that does not fit is an error, as in DuckDB, and never NULL.
     "spark.sql.ansi.enabled": "true",
-    "spark.sql.caseSensitive": "false",
-    # `*` stands for the columns in their order, and a map of names would hide one of two.
-    "spark.sql.mapKeyDedupPolicy": "EXCEPTION",
 }
 """What every session is told, whoever started the server."""
 LOGGERS = ("SQLQueryContextLogger", "DataFrameQueryContextLogger", "pyspark", "py4j")
@@ -62,11 +59,13 @@ def open_spark(warehouse: Warehouse, master: str | None) -> Iterator[SparkEngine
     with temporary_directory(warehouse.spill) as scratch:
         with quoting_nothing("starting Spark"):
             session = start_session(warehouse, master or f"local[{warehouse.settings.threads}]")
-        engine = SparkEngine(session, scratch)
         try:
-            yield engine
+            yield SparkEngine(session, scratch)
         finally:
-            engine.forget()
+            # The session of a server ends here. That of this process's own application goes with it.
+            if is_connect(master):
+                with quoting_nothing("leaving Spark"):
+                    session.stop()
 
 
 def refuse_without_extra() -> None:
@@ -83,7 +82,7 @@ def start_session(warehouse: Warehouse, master: str) -> SparkSession:
     """A fresh session on the process's Spark application, which is started by the first."""
     from pyspark.sql import SparkSession
 
-    if master.startswith("sc://"):
+    if is_connect(master):
         session = SparkSession.builder.remote(master).create()
     elif re.fullmatch(r"local(\[(\d+|\*)\])?|spark://\S+|yarn|k8s://\S+", master):
         session = start_application(warehouse, master).newSession()
@@ -94,6 +93,11 @@ def start_session(warehouse: Warehouse, master: str) -> SparkSession:
     for name, value in SESSION.items():
         session.conf.set(name, value)
     return session
+
+
+def is_connect(master: str | None) -> bool:
+    """Whether a master is the address of a Spark Connect server."""
+    return master is not None and master.startswith("sc://")
 
 
 def start_application(warehouse: Warehouse, master: str) -> SparkSession:
