@@ -44,6 +44,8 @@ SESSION = {
     "spark.sql.ansi.enabled": "true",
 }
 """What every session is told, whoever started the server."""
+STOP_SECONDS = 30
+"""How long the end of a process waits for Java's."""
 LOGGERS = ("SQLQueryContextLogger", "DataFrameQueryContextLogger", "pyspark", "py4j")
 """Who in this process would write Spark's words, and the values in them, to standard error."""
 
@@ -166,5 +168,10 @@ def refuse_without_java() -> None:
 
 
 def _stop(context: Any, keeping: contextlib.ExitStack) -> None:
+    """End Spark with the process: nothing of it may go on writing where scratch is removed."""
     with contextlib.suppress(Exception), keeping:
+        gateway = context._gateway
         context.stop()
+        gateway.shutdown()
+        gateway.proc.stdin.close()
+        gateway.proc.wait(STOP_SECONDS)

@@ -75,7 +75,7 @@ def made(warehouse: Warehouse) -> dict[str, str]:
             provenance = Provenance.read(path)
             for table, facts in provenance.tables.items():
                 whole = digest_all(engine, [path.parent / name for name in facts.files])
-                found[f"{provenance.asset} {table}"] = f"{facts.rows} {facts.content_digest} {whole}"
+                found[f"{provenance.asset} {provenance.shape} {table}"] = f"{facts.rows} {facts.content_digest} {whole}"
     return found
 
 
