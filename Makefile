@@ -10,11 +10,13 @@ PEERS := .cache/peers
 SITE := .cache/docs-site
 # So do the programs that public files are validated with.
 VALIDATORS := .cache/validators
+# Spark, too: what `make test` runs must not need it.
+SPARK := .cache/spark
 # Compiled bytecode makes imports three times as fast; an environment that forbids it would be felt in every command.
 export PYTHONDONTWRITEBYTECODE :=
 export GX_ANALYTICS_ENABLED := false
 
-.PHONY: help install demo crowd-demo ui test test-rest test-studies test-bench test-public test-all lint bench bench-noise bench-peers bench-selection bench-solvers bench-crowd docs docs-site test-site screenshots plots pins clean
+.PHONY: help install demo crowd-demo ui spark-demo test test-rest test-studies test-bench test-public test-spark test-all lint bench bench-noise bench-peers bench-selection bench-solvers bench-crowd docs docs-site test-site screenshots plots pins clean
 
 help: ## What can be made
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -46,14 +48,14 @@ crowd-demo: $(VENV)/.installed-crowd ## Two hundred clients, relays and servers 
 ui: $(VENV)/.installed ## Dagster's web UI on the demo's data
 	$(BIN)/qlog ui
 
-QUICK := not slow and not faults and not postgresql and not browser and not study and not site
+QUICK := not slow and not faults and not postgresql and not browser and not study and not site and not spark
 
 # Three workers on two cores: a quarter of the time a test waits for a process or a disk.
 test: $(VENV)/.installed-dev ## The suite a developer runs
 	$(BIN)/python -m pytest -n 3 --dist worksteal -m "$(QUICK)"
 
 test-rest: $(VENV)/.installed-dev ## What `make test` leaves out: faults, races, canaries, PostgreSQL, browser
-	$(BIN)/python -m pytest -n 2 --dist worksteal -m "not ($(QUICK)) and not study and not site" --ignore tests/benchmarks
+	$(BIN)/python -m pytest -n 2 --dist worksteal -m "not ($(QUICK)) and not study and not site and not spark" --ignore tests/benchmarks
 
 test-studies: $(VENV)/.installed-dev ## Whole studies and simulations by the command, on small logs
 	$(BIN)/python -m pytest -n 2 --dist worksteal -m study
@@ -64,7 +66,22 @@ test-bench: $(VENV)/.installed-dev ## The benchmark measured on small logs, whol
 test-public: $(VENV)/.installed-dev $(VALIDATORS)/.installed ## Public files read by frictionless, cffconvert and Polars
 	$(BIN)/python -m pytest -n 0 tests/report/test_validators.py
 
-test-all: test test-rest test-studies test-bench test-public test-site ## Everything
+$(SPARK)/.installed: requirements.txt requirements-dev.txt requirements-spark.txt pyproject.toml
+	test -x $(SPARK)/bin/python || $(PYTHON) -m venv $(SPARK)
+	$(SPARK)/bin/pip install --quiet --disable-pip-version-check -r requirements.txt -r requirements-dev.txt -r requirements-spark.txt
+	$(SPARK)/bin/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	@touch $@
+
+# Rows of the whole releases; the statements run on small tables.
+QLOG_SPARK_ROWS ?= 1000000
+
+test-spark: $(SPARK)/.installed ## Every statement and whole releases on Spark beside DuckDB; needs Java 17
+	QLOG_SPARK_ROWS=$(QLOG_SPARK_ROWS) $(SPARK)/bin/python -m pytest -n 0 -m spark tests/spark
+
+spark-demo: $(SPARK)/.installed ## One month of a synthetic log, counted by Spark, and the same month by DuckDB
+	$(SPARK)/bin/python -m benchmarks.spark_demo
+
+test-all: test test-rest test-studies test-bench test-public test-site test-spark ## Everything
 
 lint: $(VENV)/.installed-dev ## ruff, mypy, and who may import whom
 	$(BIN)/ruff check .

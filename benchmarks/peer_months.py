@@ -26,7 +26,7 @@ from qlog_assets.privacy.gaussian import gaussian_budget, new_item_threshold, no
 from qlog_assets.privacy.hidden_items import hiding_threshold
 from qlog_assets.privacy.randomness import SecureRandom
 from qlog_assets.privacy.steered import PublicItems, release_steered
-from qlog_assets.storage.engine import Engine
+from qlog_assets.storage.engine import DuckDBEngine
 
 ONE_ROUND, STEERED, STEERED_POOL = "weighted_gaussian", "steered", "steered, public pool"
 WEIGHTED = (ONE_ROUND, "sips")
@@ -71,15 +71,15 @@ class Draw:
 
 
 @contextmanager
-def open_month(law: Law, month: int) -> Iterator[Engine]:
+def open_month(law: Law, month: int) -> Iterator[DuckDBEngine]:
     """A database of its own for one month, so that its memory is one month's: the log, and what is true of it."""
     with duckdb.connect() as connection:
-        engine = Engine(connection)
+        engine = DuckDBEngine(connection)
         load_month(engine, law, month)
         yield engine
 
 
-def load_month(engine: Engine, law: Law, month: int) -> None:
+def load_month(engine: DuckDBEngine, law: Law, month: int) -> None:
     with engine.table("cleaned_queries", month_log(law, month)):
         engine.connection.execute("CREATE OR REPLACE TABLE events AS SELECT DISTINCT * FROM cleaned_queries")
     engine.connection.execute(
@@ -94,7 +94,7 @@ def load_month(engine: Engine, law: Law, month: int) -> None:
     )
 
 
-def choose_items(engine: Engine, per_user: int, draw: int) -> Chosen:
+def choose_items(engine: DuckDBEngine, per_user: int, draw: int) -> Chosen:
     """At most so many items of each user, by our statement; another key for each draw."""
     forget_peak()
     started = time.perf_counter()
@@ -112,7 +112,7 @@ def choose_items(engine: Engine, per_user: int, draw: int) -> Chosen:
     )
 
 
-def with_public(engine: Engine, chosen: Chosen, texts: pa.Array, users: np.ndarray | None = None) -> Chosen:
+def with_public(engine: DuckDBEngine, chosen: Chosen, texts: pa.Array, users: np.ndarray | None = None) -> Chosen:
     """The same with public items: known ones with the numbers of users that were published, or without them a list.
 
     Those that nobody contributes are numbered after all others: their order decides nothing, as nobody holds them.
@@ -183,7 +183,7 @@ def draw_months(law: Law, draws: int, choices: int) -> Iterator[dict[str, Any]]:
 
 
 def draw_month(
-    engine: Engine, last: list[Printed], draws: int, choices: int
+    engine: DuckDBEngine, last: list[Printed], draws: int, choices: int
 ) -> tuple[dict[str, list[dict[str, float]]], list[Printed]]:
     """Each method's scores in one month, and what steered selection printed; `last` is what it printed before."""
     scores: dict[str, list[dict[str, float]]] = {method: [] for method in PER_USER}
@@ -204,7 +204,7 @@ def draw_month(
     return scores, printed
 
 
-def draw_with_pool(engine: Engine, law: Law, draws: int) -> dict[str, Any]:
+def draw_with_pool(engine: DuckDBEngine, law: Law, draws: int) -> dict[str, Any]:
     """Steered selection of a first month with a public pool: a line."""
     pool = popular_queries(law, POOL)
     scored = []

@@ -27,7 +27,7 @@ from qlog_assets.pipeline.stage import Inputs, Work
 from qlog_assets.policy import Policy
 from qlog_assets.privacy.randomness import SecureRandom
 from qlog_assets.settings import Settings
-from qlog_assets.storage.engine import Engine
+from qlog_assets.storage.engine import DuckDBEngine, open_duckdb
 from qlog_assets.storage.warehouse import Warehouse
 from qlog_assets.studies.simulation import simulation_inputs
 
@@ -94,7 +94,7 @@ def measure_variant(warehouse: Warehouse, policy: Policy, variant: str, draws: i
     chains: list[LastMonth | None] = [None] * draws
     lines = []
     for month in months_between(FIRST, LAST):
-        with Engine.open(warehouse) as engine:
+        with open_duckdb(warehouse) as engine:
             work = Work(warehouse, engine, month, policy.section("safelog"), policy.lists, "benchmark", False)
             inputs = simulation_inputs(safelog, variant, work)
             name_truth(engine, inputs)
@@ -109,14 +109,14 @@ def measure_variant(warehouse: Warehouse, policy: Policy, variant: str, draws: i
 
 
 def draw_month(
-    engine: Engine, safelog: Mechanism, inputs: Inputs, variant: str, policy: Policy, last: LastMonth | None
+    engine: DuckDBEngine, safelog: Mechanism, inputs: Inputs, variant: str, policy: Policy, last: LastMonth | None
 ) -> dict[str, pa.Table]:
     steering: Any = last  # it has the rows of a release, which is all that a draw asks of one
     drawn = safelog.draw(engine, inputs, variant, policy.parameters(safelog), SecureRandom(), steering)
     return {name: table.rows for name, table in drawn.tables.items()}
 
 
-def name_truth(engine: Engine, inputs: Inputs) -> None:
+def name_truth(engine: DuckDBEngine, inputs: Inputs) -> None:
     """Tables of the true number of users of every item of a month."""
     engine.view("cleaned_log", inputs["cleaned_log"].files("log"))
     engine.statement_view("log/following_queries")
@@ -124,7 +124,7 @@ def name_truth(engine: Engine, inputs: Inputs) -> None:
         engine.connection.execute(f"CREATE OR REPLACE TEMP TABLE true_{table} AS {text}")
 
 
-def score(engine: Engine, tables: dict[str, pa.Table]) -> dict[str, dict[str, float]]:
+def score(engine: DuckDBEngine, tables: dict[str, pa.Table]) -> dict[str, dict[str, float]]:
     """How many rows each table has, their median error, and the part that is near the truth."""
     scores = {}
     for name, rows in tables.items():

@@ -27,6 +27,7 @@ from qlog_assets.pipeline.public_material import PoolPolicy, PublicLists
 from qlog_assets.privacy.parameters import Exact, Parameters
 from qlog_assets.settings import unknown_key
 from qlog_assets.sources.readers import MonthRange
+from qlog_assets.storage.engine import EnginePolicy
 from qlog_assets.storage.plain_files import is_absent, read_toml
 
 LAST_MONTH = Month("9999-11")
@@ -124,6 +125,7 @@ class Policy(Parameters):
     unit: UnitPolicy = UnitPolicy()
     ingest: IngestPolicy = IngestPolicy()
     ledger: LedgerPolicy = LedgerPolicy()
+    engine: EnginePolicy = EnginePolicy()
     pool: PoolPolicy = PoolPolicy()
     url_list: Path | None = None
     """A public list of urls: clicks are then released for listed urls only, at no cost in δ."""
@@ -283,7 +285,7 @@ class Policy(Parameters):
             if not self._has_key(section, name):
                 continue
             model = type(getattr(self, section) if section else self)
-            if key in ("dataset", "ledger") or section == "ledger":
+            if key in ("dataset", "ledger", "engine") or section in ("ledger", "engine"):
                 raise ParameterError(f"{key}: comes from the policy file alone: what was made is accounted for by it")
             if not section and isinstance(getattr(self, name), Parameters):
                 raise ParameterError(f"{key}: is a section: set its keys one by one, as {key}.KEY")

@@ -6,6 +6,7 @@ file with download addresses would tie the project to one index.
 
 from __future__ import annotations
 
+import sys
 import tomllib
 from importlib.metadata import distribution
 from pathlib import Path
@@ -29,7 +30,10 @@ DEVELOPMENT = (
     "pytest-xdist",
     "rbcl",
     "ruff",
+    "sqlglot",
 )
+ELSEWHERE = ("spark",)
+"""Extras that have an environment of their own; `python tools/pins.py spark` there writes its pins."""
 
 
 def closure(names: list[str]) -> dict[str, str]:
@@ -60,7 +64,8 @@ def write(name: str, comment: str, pins: dict[str, str]) -> None:
 
 def main() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    extras = [name for group in project["optional-dependencies"].values() for name in group]
+    groups = project["optional-dependencies"]
+    extras = [name for group, names in groups.items() if group not in ELSEWHERE for name in names]
     product = closure([*project["dependencies"], "hatchling", "editables"])
     development = closure([*extras, *DEVELOPMENT])
     write(
@@ -72,5 +77,17 @@ def main() -> None:
     write("requirements-dev.txt", "What tests, lint and studies add to requirements.txt.", only)
 
 
+def write_elsewhere(group: str) -> None:
+    """The pins of an extra with an environment of its own, without those that the other files have."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    known = (ROOT / "requirements.txt").read_text() + (ROOT / "requirements-dev.txt").read_text()
+    pins = closure(project["optional-dependencies"][group])
+    only = {name: pin for name, pin in pins.items() if pin not in known.splitlines()}
+    write(f"requirements-{group}.txt", f"What the extra `{group}` adds to the other two.", only)
+
+
 if __name__ == "__main__":
-    main()
+    if sys.argv[1:]:
+        write_elsewhere(sys.argv[1])
+    else:
+        main()

@@ -34,7 +34,7 @@ from qlog_assets.policy import Policy
 from qlog_assets.sources.readers import MAPS, LogSource, read_batch
 from qlog_assets.sources.readers_sql import NOTHING_AGAINST
 from qlog_assets.storage.digests import file_checksum
-from qlog_assets.storage.engine import Engine
+from qlog_assets.storage.engine import Engine, open_duckdb
 from qlog_assets.storage.scratch import system_scratch, temporary_directory
 from qlog_assets.storage.warehouse import Warehouse
 
@@ -132,7 +132,7 @@ def check_files(
             columns_of_file = MAPS[format].load(own) if format in MAPS else None
             source = LogSource(path, format, columns_of_file, user_key=secrets.token_bytes(32))
             refuse_other_users(path.name, source.column_map.one_user, policy.unit.one_user)
-            with Engine.open(place) as engine, temporary_directory(place.staging) as scratch:
+            with open_duckdb(place) as engine, temporary_directory(place.staging) as scratch:
                 share_done = partial(_tell_share, bar, path.name)
                 facts = read_batch(engine.connection, source, policy.admission.months, scratch, progress=share_done)
             bad = sum(count for reason, count in facts.rejected.items() if reason not in NOTHING_AGAINST)

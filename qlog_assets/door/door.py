@@ -103,7 +103,7 @@ class Door:
         self.ledger = ledger
         self.book = Book(ledger, policy.dataset)
         self.wait_seconds = wait_seconds
-        self.open_engine = open_engine or partial(Engine.open, warehouse)
+        self.open_engine = open_engine or partial(Engine.open, warehouse, policy.engine)
 
     # Drawing --------------------------------------------------------------------------------------------------------
 

@@ -21,7 +21,7 @@ def count_items(engine: Engine, items: Partition, table: str) -> None:
 
 def view_items(engine: Engine, table: str) -> None:
     """Name a table that the engine has `contributions`."""
-    engine.connection.execute(f"CREATE OR REPLACE TEMP VIEW contributions AS SELECT * FROM {table}")
+    engine.view_as("contributions", table)
 
 
 def count_items_of(engine: Engine, table: str) -> None:

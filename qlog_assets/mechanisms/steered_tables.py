@@ -127,7 +127,7 @@ def number_known(engine: Engine, known: KnownRows) -> np.ndarray:
     ids[unheld] = held + np.arange(len(unheld))
     rows = known.items.take(pa.array(unheld)).append_column("item_id", pa.array(ids[unheld]))
     with engine.table("unheld_items", rows):
-        engine.run("contributions/add_unheld")
+        engine.add_rows("contributions/add_unheld", "counted_items")
     return ids
 
 

@@ -89,7 +89,7 @@ def withdrawal_job() -> dg.JobDefinition:
             context.log.info(line)
         report_withdrawal(context, home, book, done)
         used = in_use(readable_batches(home), book.withdrawals())
-        with warehouse.engine() as engine:
+        with warehouse.duckdb() as engine:
             share = chosen.admission.max_rejected_share
             found = inspect_rejected(home, engine, None, share, used)
         result = to_check_result(found, words.FEW_ROWS_REJECTED_NEXT, dg.AssetCheckSeverity.WARN)

@@ -87,7 +87,7 @@ def log_assets(months: dg.PartitionsDefinition) -> list[Definition]:
             restore_batch(book, batch, said["again_because"])
         refuse_withdrawn(book, batch, "say why it is to be used again, as again_because in the run's config")
         gone = [] if said.get("bring_back_forgotten") else list(forgotten_months(home, book))
-        with warehouse.engine() as engine:
+        with warehouse.duckdb() as engine:
             partition, fresh = ingest_batch(home, engine, batch, admission, context.run_id, book, gone, progress)
             facts = batch_metadata(home, engine, book, partition, warn_of_urls([batch.source], chosen.has_urls))
         yield materialized(partition, started, fresh, facts)
@@ -124,7 +124,7 @@ def log_assets(months: dg.PartitionsDefinition) -> list[Definition]:
 
     @dg.asset_check(asset=landing_batch, blocking=True, name="rows_accounted_for", description=words.ROWS_ACCOUNTED_FOR)
     def rows_accounted_for(context: dg.AssetCheckExecutionContext, warehouse: WarehouseResource) -> dg.AssetCheckResult:
-        with warehouse.engine() as engine:
+        with warehouse.duckdb() as engine:
             home = warehouse.open()
             found = inspect_batch(home, engine, home.current(LANDING_BATCH, context.partition_key))
             return to_check_result(found, words.ROWS_ACCOUNTED_FOR_NEXT)
@@ -138,13 +138,13 @@ def log_assets(months: dg.PartitionsDefinition) -> list[Definition]:
         withdrawals = {} if ledger is None else Book(ledger, chosen.dataset).withdrawals()
         share, used = chosen.admission.max_rejected_share, in_use(readable_batches(home), withdrawals)
         batch = next((each for each in used if each.provenance.month == context.partition_key), None)
-        with warehouse.engine() as engine:
+        with warehouse.duckdb() as engine:
             found = inspect_rejected(home, engine, batch, share, used)
             return to_check_result(found, words.FEW_ROWS_REJECTED_NEXT, dg.AssetCheckSeverity.WARN)
 
     @dg.asset_check(asset=raw_log, name="one_id_per_person", description=words.ONE_ID_PER_PERSON)
     def one_id_per_person(context: dg.AssetCheckExecutionContext, warehouse: WarehouseResource) -> dg.AssetCheckResult:
-        with warehouse.engine() as engine:
+        with warehouse.duckdb() as engine:
             month = warehouse.open().current("raw_log", month_of(context))
             found = inspect_user_ids(engine, month)
             return to_check_result(found, words.ONE_ID_PER_PERSON_NEXT, dg.AssetCheckSeverity.WARN)

@@ -187,7 +187,7 @@ def simulation_asset(months: dg.PartitionsDefinition, mechanism: Mechanism) -> d
     ) -> dg.MaterializeResult[Any]:
         started, chosen, config = time.monotonic(), policy.for_study(), context.op_execution_context.op_config
         variant = config.get("variant") or chosen.variant(mechanism)
-        with warehouse.engine() as engine:
+        with warehouse.duckdb() as engine:
             facts = simulate(
                 mechanism.name,
                 warehouse.open(),

@@ -76,7 +76,7 @@ def list_assets(name: str) -> list[Definition]:
         found = build_public_list(name, warehouse.open(), chosen.lists, book=book)
         if found is None:
             return dg.AssetCheckResult(passed=True, description="the policy names no such list")
-        with warehouse.engine() as engine:
+        with warehouse.duckdb() as engine:
             return to_check_result(inspect_public_list(engine, found), words.TEXTS_ONCE_NEXT)
 
     return [public_list, texts_once]

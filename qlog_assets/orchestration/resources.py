@@ -19,7 +19,7 @@ from qlog_assets.months import Month
 from qlog_assets.policy import Policy, qualify_names
 from qlog_assets.privacy.parameters import Parameters
 from qlog_assets.settings import Settings
-from qlog_assets.storage.engine import Engine, open_database
+from qlog_assets.storage.engine import DuckDBEngine, Engine, open_database
 from qlog_assets.storage.warehouse import Warehouse
 from qlog_assets.ui.asked import author
 from qlog_assets.version import VERSION
@@ -122,12 +122,19 @@ class WarehouseResource(dg.ConfigurableResource[Warehouse]):
 
     @contextmanager
     def engine(self) -> Iterator[Engine]:
-        """An engine on the shared DuckDB. What it names or keeps is its own and gone with it."""
+        """The engine that the policy file chose. What it names or keeps is its own and gone with it."""
+        chosen = policy_in_file().engine
+        with self.duckdb() if chosen.kind == "duckdb" else Engine.open(self.open(), chosen) as engine:
+            yield engine
+
+    @contextmanager
+    def duckdb(self) -> Iterator[DuckDBEngine]:
+        """An engine on the shared DuckDB, for what DuckDB reads whatever counts: landing files, lists and studies."""
         if self._database is None:
             fresh = self._closing.enter_context(self._duckdb.get_connection())
             self._database = self._closing.enter_context(open_database(self.open(), fresh))
         try:
-            with closing(self._database.cursor()) as connection, Engine.lent(connection) as engine:
+            with closing(self._database.cursor()) as connection, DuckDBEngine.lent(connection) as engine:
                 yield engine
         except Exception:
             # After an error of its own a DuckDB refuses everything: steps that go on all the same get another.

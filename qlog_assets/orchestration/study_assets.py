@@ -54,7 +54,7 @@ def study_asset(months: dg.PartitionsDefinition, study: Study) -> dg.AssetsDefin
             context.log.info(f"{PROGRESS}{done}/{of} {step}")
 
         chosen = policy.for_study()
-        with warehouse.engine() as engine:
+        with warehouse.duckdb() as engine:
             work = StudyWork(
                 warehouse.open(),
                 engine,

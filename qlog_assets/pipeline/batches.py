@@ -31,7 +31,7 @@ from qlog_assets.sources.readers import LogSource, MonthRange, read_batch
 from qlog_assets.sources.readers_lines import NOT_A_SEARCH
 from qlog_assets.sources.readers_sql import NOTHING_AGAINST
 from qlog_assets.storage.digests import line_digest
-from qlog_assets.storage.engine import Engine
+from qlog_assets.storage.engine import DuckDBEngine, Engine
 from qlog_assets.storage.partition import Partition, Provenance, TableFacts, WarehouseError, describe, is_intact
 from qlog_assets.storage.private_files import remove_whole
 from qlog_assets.storage.warehouse import Warehouse
@@ -135,7 +135,7 @@ def charged_months(warehouse: Warehouse) -> set[str]:
 
 def ingest_batch(
     warehouse: Warehouse,
-    engine: Engine,
+    engine: DuckDBEngine,
     batch: Batch,
     admission: Admission,
     run_id: str | None = None,
@@ -378,4 +378,5 @@ def _batch_frame(engine: Engine, partition: Partition) -> pandas.DataFrame:
 def count_reasons(engine: Engine, partition: Partition) -> dict[str, int]:
     """How many rows of a batch were rejected for each reason."""
     engine.view("rejected_rows", partition.files(REJECTED))
-    return dict(engine.run("log/rejected_reasons").fetchall())
+    found = engine.arrow("log/rejected_reasons")
+    return dict(zip(found["reason"].to_pylist(), found["rows"].to_pylist(), strict=True))

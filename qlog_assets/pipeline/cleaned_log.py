@@ -7,7 +7,7 @@ from pathlib import Path
 from qlog_assets.checks.suites import CheckResult, run_suite
 from qlog_assets.months import Month
 from qlog_assets.pipeline.stage import Inputs, Stage, Work
-from qlog_assets.sources.normalise import install_macros, make_normalised, normalise_url
+from qlog_assets.sources.normalise import install_macros, normalise_text, normalise_url
 from qlog_assets.storage.engine import Engine
 from qlog_assets.storage.partition import Partition, TableFacts
 
@@ -16,10 +16,10 @@ def write_cleaned_log(work: Work, inputs: Inputs, directory: Path) -> dict[str, 
     engine, raw = work.engine, inputs["raw_log"]
     with raw.verifying():
         engine.view("raw_log", raw.files("log"))
-        install_macros(engine.connection)
+        install_macros(engine)
         engine.statement_table("log/raw_beyond_ascii")
-        make_normalised(engine.connection, "raw_beyond_ascii", "query", "normalised_queries")
-        make_normalised(engine.connection, "raw_beyond_ascii", "url", "normalised_urls", normalise_url)
+        engine.mapped_table("log/queries_beyond_ascii", "normalised_queries", normalise_text)
+        engine.mapped_table("log/urls_beyond_ascii", "normalised_urls", normalise_url)
         return {"log": engine.write("log/cleaned_log", directory / "log.parquet")}
 
 

@@ -13,7 +13,7 @@ from qlog_assets.months import Month
 from qlog_assets.pipeline.batches import batches_holding, in_use
 from qlog_assets.pipeline.entered import write_entered
 from qlog_assets.sources.user_ids import canonical_user_sql, is_plain_sql, reason_against_sql
-from qlog_assets.storage.engine import Engine
+from qlog_assets.storage.engine import DuckDBEngine, Engine
 from qlog_assets.storage.partition import Partition, Provenance, TableFacts, describe
 from qlog_assets.storage.private_files import link_or_copy
 from qlog_assets.storage.warehouse import Warehouse
@@ -100,7 +100,7 @@ def inspect_raw_log(engine: Engine, partition: Partition) -> CheckResult:
     return run_suite("log/raw_log", {"counts": counts})
 
 
-def inspect_user_ids(engine: Engine, partition: Partition) -> CheckResult:
+def inspect_user_ids(engine: DuckDBEngine, partition: Partition) -> CheckResult:
     """Whether every user id is in the one form that the reader gives it. Nothing may stop where it fails."""
     engine.view("raw_log", partition.files("log"))
     counts = engine.connection.execute(

@@ -5,19 +5,17 @@ stemming and merging of variants do not belong here, because they would couple u
 
 There are two ways to the same result. `normalise_text` and `normalise_url` are the reference. Pure ASCII strings,
 nearly all of an English log, are normalised by the macros `normalise_ascii` and `normalise_url_ascii` of `sql/log/`;
-`make_normalised` puts the distinct others through the reference once, in batches, into a table to join with.
+the distinct others go through the reference once, into a table to join with (`Engine.mapped_table`).
 """
 
 from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Callable
 
-import duckdb
-import pyarrow as pa
+from qlog_assets.storage.engine import Engine
 
-from qlog_assets.storage.statements import statement
+MACROS = ("log/normalise_ascii", "log/normalise_url_ascii")
 
 WHITESPACE = (
     "\t\n\v\f\r\x1c\x1d\x1e\x1f \x85\xa0\u1680"
@@ -27,9 +25,6 @@ WHITESPACE = (
 """What str.split() splits at."""
 WHITESPACE_CLASS = r"[\t-\r\x1c-\x20\x{85}\x{a0}\x{1680}\x{2000}-\x{200a}\x{2028}\x{2029}\x{202f}\x{205f}\x{3000}]"
 """The same as a pattern for DuckDB."""
-BATCH_ROWS = 100_000
-IS_ASCII = "strlen({0}) = length({0})"
-"""SQL: as many bytes as characters."""
 URL_PARTS = re.compile(r"((?:[^/?#]*://)?[^/?#]*)(.*)", re.DOTALL)
 
 
@@ -53,36 +48,7 @@ def normalise_url(url: str) -> str:
     return url if parts is None else parts[1].casefold() + parts[2]
 
 
-def install_macros(connection: duckdb.DuckDBPyConnection) -> None:
-    """Make `normalise_ascii(raw)` and `normalise_url_ascii(raw)` known to a connection."""
-    for name in ("log/normalise_ascii", "log/normalise_url_ascii"):
-        connection.execute(statement(name))
-
-
-def make_normalised(
-    connection: duckdb.DuckDBPyConnection,
-    table: str,
-    column: str,
-    into: str,
-    normalise: Callable[[str], str] = normalise_text,
-) -> int:
-    """Make the temporary table `into` (raw, normalised) of the distinct strings of a column that are not ASCII.
-
-    To be joined where the macros do not apply; returns its rows. It is filled in batches, so that a log in which
-    every query is distinct does not pass through memory at once.
-    """
-    connection.execute(
-        f"""CREATE OR REPLACE TEMP TABLE {into}_raw AS
-            SELECT DISTINCT {column} AS raw FROM {table} WHERE NOT ({IS_ASCII.format(column)})"""
-    )
-    connection.execute(f"CREATE OR REPLACE TEMP TABLE {into} (raw VARCHAR, normalised VARCHAR)")
-    rows = int(connection.execute(f"SELECT count(*) FROM {into}_raw").fetchall()[0][0])
-    for start in range(0, rows, BATCH_ROWS):
-        page = f"SELECT raw FROM {into}_raw WHERE rowid >= {start} AND rowid < {start + BATCH_ROWS}"
-        raw = connection.sql(page).to_arrow_table()["raw"]
-        normalised = pa.array([normalise(text) for text in raw.to_pylist()], pa.string())
-        connection.register("normalised_batch", pa.table({"raw": raw, "normalised": normalised}))
-        connection.execute(f"INSERT INTO {into} SELECT raw, normalised FROM normalised_batch")
-        connection.unregister("normalised_batch")
-    connection.execute(f"DROP TABLE {into}_raw")
-    return rows
+def install_macros(engine: Engine) -> None:
+    """Make `normalise_ascii(raw)` and `normalise_url_ascii(raw)` known to an engine."""
+    for name in MACROS:
+        engine.macro(name)

@@ -1,21 +1,25 @@
-"""DuckDB: opens it with the machine's limits and runs the statements of `sql/` over Parquet files.
+"""What runs the statements of `sql/` over Parquet files: the protocol of an engine, and DuckDB, which is the default.
 
-No statement text lives here, and no arithmetic. One engine is one in-memory database over files: a second process can
-always open its own.
+No statement text lives here, and no arithmetic. One engine is one in-memory DuckDB over files, held to the machine's
+limits: a second process can always open its own. `spark_engine` is the other engine; whoever is handed an `Engine`
+need not know which it is.
 """
 
 from __future__ import annotations
 
 import contextlib
+from abc import abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, Protocol, Self
 
 import duckdb
 import numpy as np
 import pyarrow as pa
+from pydantic import Field, model_validator
 
 from qlog_assets.errors import QlogError
+from qlog_assets.privacy.parameters import Parameters
 from qlog_assets.settings import Settings
 from qlog_assets.storage.digests import file_checksum
 from qlog_assets.storage.partition import TableFacts
@@ -30,6 +34,11 @@ if TYPE_CHECKING:
 # writes times as differences, which are read in a fifth less time. Larger or smaller row groups are slower to write.
 PARQUET = "FORMAT parquet, PARQUET_VERSION V2, COMPRESSION zstd, COMPRESSION_LEVEL 1, ROW_GROUP_SIZE 122880"
 
+
+STATEMENT_ADVICE = "make the tables it reads again; if that does not help, it is a fault of qlog's"
+"""What is said where a statement fails."""
+FILE_SHIFT = 40
+"""How many bits of a row's number count rows of one file."""
 
 MACHINE_ERRORS = (
     OSError,
@@ -83,9 +92,147 @@ def database_limits(settings: Settings, spill: Path) -> dict[str, Any]:
 
 OpenEngine = Callable[[], contextlib.AbstractContextManager["Engine"]]
 """Gives an engine for the time of a block."""
+BATCH_ROWS = 100_000
+"""How many texts pass through Python at once."""
 
 
-class Engine:
+class EnginePolicy(Parameters):
+    """What counts: stages, their checks and the tables of a draw. Read from the policy file alone: no run may change
+    it. Landing files, public lists, studies and audits are read by DuckDB whatever it says."""
+
+    kind: Literal["duckdb", "spark"] = "duckdb"
+    """`duckdb`: inside each run's own process. `spark`: on a cluster, or with several cores; needs the extra `spark`
+    and Java. Both give the same tables."""
+    master: str | None = Field(None, min_length=1, repr=False, exclude=True)
+    """With spark: `local[N]` for N cores of this machine, the URL of a cluster (`spark://HOST:7077`), or the address of
+    a Spark Connect server (`sc://HOST:15002`). None: this machine, with as many cores as QLOG_THREADS says."""
+
+    @model_validator(mode="after")
+    def _check_together(self) -> Self:
+        if self.master is not None and self.kind != "spark":
+            raise ValueError('master: is of no use without kind = "spark": leave it out, or set kind')
+        return self
+
+    def as_public(self) -> dict[str, Any]:
+        """Which engine. The master's address stays private: it may hold a token."""
+        return {"kind": self.kind, "master": None if self.master is None else "named"}
+
+
+class Engine(Protocol):
+    """Tables by name, and the statements of `sql/` over them. Names are the engine's own and gone with it."""
+
+    @staticmethod
+    def open(warehouse: Warehouse, chosen: EnginePolicy | None = None) -> contextlib.AbstractContextManager[Engine]:
+        """An engine with the warehouse's limits, closed at the end of the block: the chosen one, or DuckDB."""
+        if chosen is None or chosen.kind == "duckdb":
+            return open_duckdb(warehouse)
+        # Spark is an extra, and costs a second to import.
+        from qlog_assets.storage.spark_session import open_spark
+
+        return open_spark(warehouse, chosen.master)
+
+    # Tables ---------------------------------------------------------------------------------------------------------
+
+    @abstractmethod
+    def view(self, name: str, files: Sequence[Path]) -> None:
+        """Name some Parquet files, so that statements can read them as a table."""
+
+    @abstractmethod
+    def numbered_view(self, name: str, files: Sequence[Path]) -> None:
+        """The same with the column file_row_number, for statements that go back to rows by number."""
+
+    @abstractmethod
+    def view_as(self, name: str, table: str) -> None:
+        """Give a table that the engine has another name."""
+
+    @abstractmethod
+    def table(self, name: str, data: pa.Table) -> contextlib.AbstractContextManager[None]:
+        """Name an Arrow table for the time of a block."""
+
+    @abstractmethod
+    def drop(self, name: str) -> None:
+        """Forget a view, or a table that was kept."""
+
+    @abstractmethod
+    def columns(self, name: str) -> dict[str, str]:
+        """The columns of a table with their types, as DuckDB calls them."""
+
+    # Statements -----------------------------------------------------------------------------------------------------
+
+    @abstractmethod
+    def macro(self, name: str) -> None:
+        """Make the function of `sql/<name>.sql` known to statements."""
+
+    @abstractmethod
+    def statement_view(self, name: str, *, without_rows: bool = False) -> None:
+        """Name what a statement selects, to be computed where it is read; or only what its columns are."""
+
+    @abstractmethod
+    def statement_table(self, name: str, table: str | None = None, **parameters: Any) -> None:
+        """Compute what a statement selects and keep it, for statements that read it again."""
+
+    @abstractmethod
+    def add_rows(self, name: str, table: str) -> None:
+        """Add what a statement selects to a table that was kept, by the names of its columns."""
+
+    @abstractmethod
+    def mapped_table(self, name: str, table: str, function: Callable[[str], str]) -> int:
+        """Keep the texts that a statement selects as `raw`, each with what a function makes of it; returns how many.
+
+        The table has the columns raw and normalised. The function looks at one text at a time.
+        """
+
+    @abstractmethod
+    def arrow(self, name: str, **parameters: Any) -> pa.Table:
+        """What `sql/<name>.sql` answers with typed parameters."""
+
+    @abstractmethod
+    def arrays(self, name: str, **parameters: Any) -> dict[str, np.ndarray]:
+        """The same by column, masked where it is NULL."""
+
+    @abstractmethod
+    def frame(self, name: str, **parameters: Any) -> pandas.DataFrame:
+        """A small answer, such as a row of counts, for the expectations.
+
+        Files that were written by hand or by another version may lack a column or hold it in another type.
+        """
+
+    def row(self, name: str, **parameters: Any) -> dict[str, Any]:
+        """The single row a statement answers, by column name."""
+        (row,) = self.arrow(name, **parameters).to_pylist()
+        return dict(row)
+
+    @abstractmethod
+    def write(
+        self, name: str, path: Path, *, events: str | None = None, digest: bool = False, **parameters: Any
+    ) -> TableFacts:
+        """Write what a statement selects to a Parquet file, with a digest of its content if asked for.
+
+        A statement that reads a table `events` gets it from the statement that `events` names. An engine that writes
+        several files puts them below a folder that is named like the file.
+        """
+
+    @abstractmethod
+    def count(self, name: str) -> int:
+        """How many rows a table has."""
+
+    def facts(self, root: Path, files: Sequence[Path], *, digest: bool = False) -> TableFacts:
+        """The facts of a table that was just written to some files below `root`."""
+        self.view("written", files)
+        content = str(self.row("storage/digest_rows")["digest"]) if digest else None
+        return TableFacts(
+            self.count("written"), {str(path.relative_to(root)): file_checksum(path) for path in files}, content
+        )
+
+
+@contextlib.contextmanager
+def open_duckdb(warehouse: Warehouse) -> Iterator[DuckDBEngine]:
+    """DuckDB with the warehouse's limits, closed at the end of the block."""
+    with open_database(warehouse, duckdb.connect(":memory:")) as connection, DuckDBEngine.lent(connection) as engine:
+        yield engine
+
+
+class DuckDBEngine(Engine):
     """One in-memory DuckDB over Parquet files. The caller closes the connection."""
 
     def __init__(self, connection: duckdb.DuckDBPyConnection) -> None:
@@ -95,21 +242,13 @@ class Engine:
 
     @classmethod
     @contextlib.contextmanager
-    def open(cls, warehouse: Warehouse) -> Iterator[Engine]:
-        """An engine with the warehouse's limits, closed at the end of the block."""
-        with open_database(warehouse, duckdb.connect(":memory:")) as connection, cls.lent(connection) as engine:
-            yield engine
-
-    @classmethod
-    @contextlib.contextmanager
-    def lent(cls, connection: duckdb.DuckDBPyConnection) -> Iterator[Engine]:
+    def lent(cls, connection: duckdb.DuckDBPyConnection) -> Iterator[DuckDBEngine]:
         """An engine on a connection of somebody else's, whose errors quote no value of the log."""
         engine = cls(connection)
         try:
             yield engine
         except duckdb.Error:
-            advice = "make the tables it reads again; if that does not help, it is a fault of qlog's"
-            with quoting_no_value(f"{engine._running} failed", advice):
+            with quoting_no_value(f"{engine._running} failed", STATEMENT_ADVICE):
                 raise
 
     def _statement(self, name: str) -> str:
@@ -118,36 +257,61 @@ class Engine:
         return statement(name)
 
     def view(self, name: str, files: Sequence[Path]) -> None:
-        """Name some Parquet files, so that statements can read them as a table."""
-        listed = ", ".join("'" + str(path).replace("'", "''") + "'" for path in files)
-        self.connection.execute(f"CREATE OR REPLACE TEMP VIEW {name} AS SELECT * FROM read_parquet([{listed}])")
-
-    def statement_view(self, name: str, *, without_rows: bool = False) -> None:
-        """Name what a statement selects, to be computed where it is read; or only what its columns are."""
-        text = f"SELECT * FROM ({statement(name)}) LIMIT 0" if without_rows else statement(name)
-        self.connection.execute(f"CREATE OR REPLACE TEMP VIEW {table_of(name)} AS {text}")
-
-    def statement_table(self, name: str, table: str | None = None, **parameters: Any) -> None:
-        """Compute what a statement selects and keep it, for statements that read it again."""
-        kept = table or table_of(name)
-        self.connection.execute(f"CREATE OR REPLACE TEMP TABLE {kept} AS {self._statement(name)}", parameters)
+        self.connection.execute(f"CREATE OR REPLACE TEMP VIEW {name} AS SELECT * FROM read_parquet({quoted(files)})")
 
     def numbered_view(self, name: str, files: Sequence[Path]) -> None:
-        """Name one Parquet file with the column file_row_number, for statements that go back to rows by number."""
-        (path,) = files
-        escaped = str(path).replace("'", "''")
+        # An engine that is many machines writes several files: a row's number has that of its file in front.
         self.connection.execute(
-            f"CREATE OR REPLACE TEMP VIEW {name} AS SELECT * FROM read_parquet('{escaped}', file_row_number = true)"
+            f"""CREATE OR REPLACE TEMP VIEW {name} AS
+                SELECT * REPLACE ((file_index::BIGINT << {FILE_SHIFT}) + file_row_number AS file_row_number)
+                FROM read_parquet({quoted(files)}, file_row_number = true)"""
         )
+
+    def view_as(self, name: str, table: str) -> None:
+        self.connection.execute(f"CREATE OR REPLACE TEMP VIEW {name} AS SELECT * FROM {table}")
 
     @contextlib.contextmanager
     def table(self, name: str, data: pa.Table) -> Iterator[None]:
-        """Name an Arrow table for the time of a block."""
         self.connection.register(name, data)
         try:
             yield
         finally:
             self.connection.unregister(name)
+
+    def drop(self, name: str) -> None:
+        kind = self.connection.execute("SELECT 1 FROM duckdb_views() WHERE view_name = $name", {"name": name})
+        self.connection.execute(f"DROP {'VIEW' if kind.fetchall() else 'TABLE'} {name}")
+
+    def columns(self, name: str) -> dict[str, str]:
+        return {column[0]: column[1] for column in self.connection.execute(f"DESCRIBE {name}").fetchall()}
+
+    def macro(self, name: str) -> None:
+        self.connection.execute(self._statement(name))
+
+    def statement_view(self, name: str, *, without_rows: bool = False) -> None:
+        text = f"SELECT * FROM ({statement(name)}) LIMIT 0" if without_rows else statement(name)
+        self.connection.execute(f"CREATE OR REPLACE TEMP VIEW {table_of(name)} AS {text}")
+
+    def statement_table(self, name: str, table: str | None = None, **parameters: Any) -> None:
+        kept = table or table_of(name)
+        self.connection.execute(f"CREATE OR REPLACE TEMP TABLE {kept} AS {self._statement(name)}", parameters)
+
+    def add_rows(self, name: str, table: str) -> None:
+        self.connection.execute(f"INSERT INTO {table} BY NAME {self._statement(name)}")
+
+    def mapped_table(self, name: str, table: str, function: Callable[[str], str]) -> int:
+        # In batches, so that a log in which every query is distinct does not pass through memory at once.
+        self.statement_table(name, f"{table}_raw")
+        self.connection.execute(f"CREATE OR REPLACE TEMP TABLE {table} (raw VARCHAR, normalised VARCHAR)")
+        rows = self.count(f"{table}_raw")
+        for start in range(0, rows, BATCH_ROWS):
+            page = f"SELECT raw FROM {table}_raw WHERE rowid >= {start} AND rowid < {start + BATCH_ROWS}"
+            raw = self.connection.sql(page).to_arrow_table()["raw"]
+            normalised = pa.array([function(text) for text in raw.to_pylist()], pa.string())
+            with self.table("mapped_batch", pa.table({"raw": raw, "normalised": normalised})):
+                self.connection.execute(f"INSERT INTO {table} SELECT raw, normalised FROM mapped_batch")
+        self.connection.execute(f"DROP TABLE {table}_raw")
+        return rows
 
     def run(self, name: str, **parameters: Any) -> duckdb.DuckDBPyConnection:
         """Run `sql/<name>.sql` with typed parameters."""
@@ -157,19 +321,14 @@ class Engine:
         # Not by `run`: DuckDB would copy the rows once more and say so on standard error.
         return self.connection.sql(self._statement(name), params=parameters or None).to_arrow_table()
 
-    def frame(self, name: str, **parameters: Any) -> pandas.DataFrame:
-        """A small answer, such as a row of counts, for the expectations.
-
-        Files that were written by hand or by another version may lack a column or hold it in another type.
-        """
-        with quoting_no_value(f"{table_of(name)}: its tables are not as this version writes them", "make them again"):
-            return self.run(name, **parameters).df()
-
     def arrays(self, name: str, **parameters: Any) -> dict[str, np.ndarray]:
         return self.run(name, **parameters).fetchnumpy()
 
+    def frame(self, name: str, **parameters: Any) -> pandas.DataFrame:
+        with quoting_no_value(f"{table_of(name)}: its tables are not as this version writes them", "make them again"):
+            return self.run(name, **parameters).df()
+
     def row(self, name: str, **parameters: Any) -> dict[str, Any]:
-        """The single row a statement answers, by column name."""
         result = self.run(name, **parameters)
         columns = [column[0] for column in result.description]
         # To the end: DuckDB refuses to take a table's name away while an answer is half read.
@@ -179,10 +338,6 @@ class Engine:
     def write(
         self, name: str, path: Path, *, events: str | None = None, digest: bool = False, **parameters: Any
     ) -> TableFacts:
-        """Write what a statement selects to a Parquet file, with a digest of its content if asked for.
-
-        A statement that reads a table `events` gets it from the statement that `events` names.
-        """
         escaped = str(path).replace("'", "''")
         text = self._statement(name)
         if events is not None:
@@ -190,9 +345,10 @@ class Engine:
         self.connection.execute(f"COPY ({text}) TO '{escaped}' ({PARQUET})", parameters)
         return self.facts(path.parent, [path], digest=digest)
 
-    def facts(self, root: Path, files: Sequence[Path], *, digest: bool = False) -> TableFacts:
-        """The facts of a table that was just written to some files below `root`."""
-        self.view("written", files)
-        rows = int(self.connection.execute("SELECT count(*) FROM written").fetchall()[0][0])
-        content = str(self.row("storage/digest_rows")["digest"]) if digest else None
-        return TableFacts(rows, {str(path.relative_to(root)): file_checksum(path) for path in files}, content)
+    def count(self, name: str) -> int:
+        return int(self.connection.execute(f"SELECT count(*) FROM {name}").fetchall()[0][0])
+
+
+def quoted(files: Sequence[Path]) -> str:
+    """Files as DuckDB's text has them."""
+    return "[" + ", ".join("'" + str(path).replace("'", "''") + "'" for path in files) + "]"

@@ -28,7 +28,7 @@ from qlog_assets.policy import Policy
 from qlog_assets.privacy.bounds import double_at_least
 from qlog_assets.privacy.guarantee import printed
 from qlog_assets.settings import Settings
-from qlog_assets.storage.engine import Engine
+from qlog_assets.storage.engine import Engine, open_duckdb
 from qlog_assets.storage.warehouse import Warehouse
 from qlog_assets.studies.simulation import simulate
 from qlog_assets.synthetic import write_log
@@ -136,7 +136,7 @@ def make_twin(folder: Path, policy: Policy, rows: int, seed: int) -> tuple[Wareh
     path.parent.mkdir()
     write_log(path, rows, seed, MONTH, MONTH)
     applied = policy.with_changes(first=MONTH, last=MONTH)
-    with Engine.open(warehouse) as engine:
+    with open_duckdb(warehouse) as engine:
         # The twin's users have ids, whoever is one user of the log that it stands for.
         ingest_batch(warehouse, engine, batch_of(path, "aol"), replace(applied.admission, one_user=None))
     assemble_raw_log(warehouse, MONTH)

@@ -209,5 +209,4 @@ def compared(
 def digest_all(engine: Engine, files: Sequence[Path]) -> tuple[Any, ...]:
     """What some files say: the names and types of their columns, and all their rows in whatever order."""
     engine.view("compared", files)
-    columns = engine.connection.execute("DESCRIBE compared").fetchall()
-    return (*(column[:2] for column in columns), engine.row("storage/digest_all_columns")["digest"])
+    return (*engine.columns("compared").items(), engine.row("storage/digest_all_columns")["digest"])

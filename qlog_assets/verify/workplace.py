@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from qlog_assets.storage.dagster_home import SETTINGS, open_existing
-from qlog_assets.storage.engine import Engine
+from qlog_assets.storage.engine import DuckDBEngine, open_duckdb
 from qlog_assets.storage.scratch import make_private, temporary_directory
 from qlog_assets.storage.warehouse import Warehouse
 from qlog_assets.verify.run_history import Found, run_findings
@@ -31,8 +31,8 @@ class Workplace:
     def folder(self) -> Path:
         return self.warehouse.home
 
-    def engine(self) -> AbstractContextManager[Engine]:
-        return Engine.open(self.warehouse)
+    def engine(self) -> AbstractContextManager[DuckDBEngine]:
+        return open_duckdb(self.warehouse)
 
     def directory(self) -> AbstractContextManager[Path]:
         return temporary_directory(self.folder)

@@ -1,6 +1,5 @@
 -- Known items that nobody holds get a place among counted_items, behind those that somebody does, so that their texts are
 -- found like those of all others.
-INSERT INTO counted_items BY NAME
 SELECT
     *,
     0 AS held_by

@@ -6,7 +6,7 @@ WITH users AS (
 )
 
 SELECT count(users.held)::BIGINT AS users
-FROM range(1, $pairs_per_user + 1) AS cells (held)
+FROM (SELECT unnest(range(1, $pairs_per_user + 1)) AS held) AS cells
 LEFT JOIN users ON cells.held = users.held
 GROUP BY cells.held
 ORDER BY cells.held

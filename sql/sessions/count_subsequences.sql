@@ -5,7 +5,7 @@ JOIN (
     SELECT
         lengths.session_length,
         count(*) AS number
-    FROM (SELECT DISTINCT len(queries) AS session_length FROM numbered_sessions) AS lengths
+    FROM (SELECT DISTINCT array_length(queries) AS session_length FROM numbered_sessions) AS lengths
     JOIN places ON places.last_place <= lengths.session_length
     GROUP BY lengths.session_length
-) AS choices ON len(numbered_sessions.queries) = choices.session_length
+) AS choices ON array_length(numbered_sessions.queries) = choices.session_length

@@ -8,6 +8,6 @@ SELECT
 FROM (
     SELECT
         *,
-        unnest(range(1, len(queries))) AS first_place
+        unnest(range(1, array_length(queries))) AS first_place
     FROM numbered_sessions
 )

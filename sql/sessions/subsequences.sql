@@ -16,4 +16,4 @@ SELECT
     coalesce(session_starts.queries[places.p10], -1) AS q10
 FROM session_starts
 JOIN places ON session_starts.first_place = places.p1
-WHERE places.last_place <= len(session_starts.queries)
+WHERE places.last_place <= array_length(session_starts.queries)

@@ -14,14 +14,13 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from qlog_assets.sources.normalise import (
-    IS_ASCII,
     WHITESPACE,
     WHITESPACE_CLASS,
     install_macros,
-    make_normalised,
     normalise_text,
     normalise_url,
 )
+from qlog_assets.storage.engine import DuckDBEngine
 
 steady = settings(derandomize=True, database=None, deadline=None)
 
@@ -32,10 +31,16 @@ url_text = st.text(st.sampled_from("hHtTpP:/?#.wW@ \té"), max_size=16)
 
 
 @pytest.fixture(scope="module")
-def connection() -> Iterator[duckdb.DuckDBPyConnection]:
+def engine() -> Iterator[DuckDBEngine]:
     with duckdb.connect() as connection:
-        install_macros(connection)
-        yield connection
+        engine = DuckDBEngine(connection)
+        install_macros(engine)
+        yield engine
+
+
+@pytest.fixture(scope="module")
+def connection(engine: DuckDBEngine) -> duckdb.DuckDBPyConnection:
+    return engine.connection
 
 
 def in_sql(connection: duckdb.DuckDBPyConnection, macro: str, texts: list[str]) -> list[str]:
@@ -135,26 +140,27 @@ def test_normalising_a_url_twice_is_normalising_it_once(url: str) -> None:
 @given(st.lists(any_text, min_size=1, max_size=40), st.sampled_from([normalise_text, normalise_url]))
 @settings(steady, max_examples=50)
 def test_macro_and_table_together_are_the_reference_on_any_text(
-    connection: duckdb.DuckDBPyConnection, texts: list[str], reference: Callable[[str], str]
+    engine: DuckDBEngine, texts: list[str], reference: Callable[[str], str]
 ) -> None:
     macro = "normalise_ascii" if reference is normalise_text else "normalise_url_ascii"
-    connection.register("log", pa.table({"id": range(len(texts)), "query": pa.array(texts, pa.string())}))
-    mapped = make_normalised(connection, "log", "query", "other_queries", reference)
-    assert mapped == len({text for text in texts if not text.isascii()})
-    rows = connection.execute(
-        f"""SELECT CASE WHEN {IS_ASCII.format("log.query")} THEN {macro}(log.query) ELSE other.normalised END
-            FROM log LEFT JOIN other_queries AS other ON other.raw = log.query ORDER BY log.id"""
-    ).fetchall()
+    log = pa.table({"id": range(len(texts)), "query": pa.array(texts, pa.string())})
+    with engine.table("raw_beyond_ascii", log):
+        mapped = engine.mapped_table("log/queries_beyond_ascii", "other_queries", reference)
+        assert mapped == len({text for text in texts if not text.isascii()})
+        rows = engine.connection.execute(
+            f"""SELECT CASE WHEN strlen(log.query) = length(log.query) THEN {macro}(log.query) ELSE other.normalised END
+                FROM raw_beyond_ascii AS log LEFT JOIN other_queries AS other ON other.raw = log.query
+                ORDER BY log.id"""
+        ).fetchall()
     assert [row[0] for row in rows] == [reference(text) for text in texts]
 
 
 def test_more_distinct_strings_than_one_batch_are_all_mapped(
-    connection: duckdb.DuckDBPyConnection, monkeypatch: pytest.MonkeyPatch
+    engine: DuckDBEngine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("qlog_assets.sources.normalise.BATCH_ROWS", 700)
-    connection.execute(
-        "CREATE OR REPLACE TEMP TABLE many AS SELECT 'É' || (i % 5000) AS query FROM range(20000) AS t(i)"
-    )
-    assert make_normalised(connection, "many", "query", "mapped") == 5000
-    wrong = connection.execute("SELECT count(*) FROM mapped WHERE normalised <> 'é' || substr(raw, 2)").fetchall()
-    assert wrong == [(0,)]
+    monkeypatch.setattr("qlog_assets.storage.engine.BATCH_ROWS", 700)
+    many = pa.table({"query": [f"É{number % 5000}" for number in range(20_000)]})
+    with engine.table("raw_beyond_ascii", many):
+        assert engine.mapped_table("log/queries_beyond_ascii", "mapped", normalise_text) == 5000
+    wrong = engine.connection.execute("SELECT count(*) FROM mapped WHERE normalised <> 'é' || substr(raw, 2)")
+    assert wrong.fetchall() == [(0,)]

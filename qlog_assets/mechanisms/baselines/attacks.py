@@ -16,7 +16,7 @@ from qlog_assets.mechanisms.baselines.draw import print_histories, print_session
 from qlog_assets.mechanisms.baselines.inference import infer
 from qlog_assets.mechanisms.baselines.paper import print_baseline
 from qlog_assets.privacy.randomness import RandomSource
-from qlog_assets.storage.engine import Engine
+from qlog_assets.storage.engine import DuckDBEngine, Engine
 
 CASES = Cases("baselines")
 LEAST = 5
@@ -66,7 +66,7 @@ def whole_items(prints: Print, learns: Callable[[Engine, pa.Table], bool]) -> Me
     """A baseline of several queries, by the statements that studies run; the event: what is learned of its print."""
 
     def mechanism(log: Mapping[str, tuple[str, ...]], source: RandomSource, runs: int) -> np.ndarray:
-        with duckdb.connect(":memory:") as connection, Engine.lent(connection) as engine:
+        with duckdb.connect(":memory:") as connection, DuckDBEngine.lent(connection) as engine:
             with engine.table("cleaned_queries", searches_of(log)):
                 learned = learns(engine, prints(engine, LEAST))
             return np.full(runs, learned)

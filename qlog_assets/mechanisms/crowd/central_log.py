@@ -54,13 +54,8 @@ def count_sent(engine: Engine, application: Application, artifacts_per_user: int
 def make_sendable(engine: Engine, application: Application) -> None:
     """Make the table `sendable_artifacts` of what the users of `cleaned_log` could send."""
     engine.statement_view(MINED[application])
-    view_as(engine, "mined", table_of(MINED[application]))
+    engine.view_as("mined", table_of(MINED[application]))
     engine.statement_table("crowd/sendable_artifacts", artifact_bytes=ARTIFACT_BYTES)
-
-
-def view_as(engine: Engine, name: str, table: str) -> None:
-    """Give a table that the engine has another name."""
-    engine.connection.execute(f"CREATE OR REPLACE TEMP VIEW {name} AS SELECT * FROM {table}")
 
 
 def counts_from_log(

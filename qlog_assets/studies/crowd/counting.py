@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from qlog_assets.crowd.jobs import Application
-from qlog_assets.mechanisms.crowd.central_log import NO_LIMIT, SENT, Counted, make_sendable, view_as
+from qlog_assets.mechanisms.crowd.central_log import NO_LIMIT, SENT, Counted, make_sendable
 from qlog_assets.pipeline.cleaned_log import view_searches
 from qlog_assets.privacy.limits import SESSION_GAP_MINUTES
 from qlog_assets.storage.engine import Engine
@@ -48,9 +48,9 @@ class Mined:
         engine.statement_table("studies/crowd_users", planted_query=PERSONS_OWN_QUERY)
         engine.statement_table("studies/crowd_texts")
         engine.statement_table("studies/crowd_instances")
-        engine.connection.execute("DROP TABLE sendable_artifacts")
-        engine.connection.execute("DROP TABLE crowd_texts")
-        self.users = count_rows(engine, "crowd_users")
+        engine.drop("sendable_artifacts")
+        engine.drop("crowd_texts")
+        self.users = engine.count("crowd_users")
         self.instances = self._count_all("instances")
         """All instances of each artifact; an artifact's number is its place here."""
         self.held_by = self._count_all("users")
@@ -65,15 +65,15 @@ class Mined:
     def _read(self, name: str) -> dict[str, np.ndarray]:
         """What a statement reads of the table `sent`, which then goes: a large log's is gigabytes."""
         rows = self.engine.arrays(name)
-        self.engine.connection.execute("DROP TABLE sent")
+        self.engine.drop("sent")
         return rows
 
     def _send(self, counted: Counted, limit: int) -> None:
         """Make the table `sent` of what clients send under a limit, by the mechanism's own statement."""
-        view_as(self.engine, "sendable_artifacts", INSTANCES)
+        self.engine.view_as("sendable_artifacts", INSTANCES)
         self.engine.statement_table(SENT[counted], "sent", artifacts_per_user=limit)
         # Its name is that of the table of texts, which the next application makes.
-        self.engine.connection.execute("DROP VIEW sendable_artifacts")
+        self.engine.drop("sendable_artifacts")
 
     def sent(self, counted: Counted, limits: Sequence[int]) -> Iterator[Sent]:
         """What is sent under each limit, the smallest first.
@@ -95,10 +95,6 @@ class Mined:
             counted_rows = end
             held = np.flatnonzero(reports)
             yield Sent(limit, held, reports[held])
-
-
-def count_rows(engine: Engine, table: str) -> int:
-    return int(engine.connection.execute(f"SELECT count(*) FROM {table}").fetchall()[0][0])
 
 
 def view_users(engine: Engine, files: Sequence[Path]) -> None:

@@ -139,7 +139,7 @@ def hold(items: Items, seed: int) -> Held:
 
 def number_events(engine: Engine) -> tuple[np.ndarray, np.ndarray]:
     """The events as numbers, by user and item."""
-    engine.statement_view("studies/contributions")
+    engine.view_as("contributions", "events")
     rows = engine.arrays("contributions/numbered_contributions")
     users, items = rows["user_id"].astype(np.int64), rows["item_id"].astype(np.int64)
     order = np.lexsort((items, users))

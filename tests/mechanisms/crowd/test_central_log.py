@@ -20,7 +20,7 @@ from support.instances import MONTHS, POPULAR, PRIVATE_QUERY, USERS
 from qlog_assets.crowd.jobs import COLUMNS, Application, encode
 from qlog_assets.mechanisms.crowd.central_log import Counted, counts_of_searches
 from qlog_assets.pipeline.cleaned_log import view_searches
-from qlog_assets.storage.engine import Engine
+from qlog_assets.storage.engine import DuckDBEngine
 
 MARCH = MONTHS[0]
 START = datetime(2006, 3, 1)
@@ -38,7 +38,7 @@ HOSTS = {
 }
 
 
-def engine_of(rows: list[Row]) -> Engine:
+def engine_of(rows: list[Row]) -> DuckDBEngine:
     users, minutes, queries, urls = (list(column) for column in zip(*rows, strict=True)) if rows else ([], [], [], [])
     columns = {
         "user": pa.array(users, pa.string()),
@@ -47,7 +47,7 @@ def engine_of(rows: list[Row]) -> Engine:
         "rank": pa.nulls(len(rows), pa.int32()),
         "url": pa.array(urls, pa.string()),
     }
-    engine = Engine(duckdb.connect())
+    engine = DuckDBEngine(duckdb.connect())
     engine.connection.register("cleaned_log", pa.table(columns))
     view_searches(engine)
     return engine

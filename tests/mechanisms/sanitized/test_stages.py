@@ -16,7 +16,7 @@ from qlog_assets.mechanisms.contributions import count_items_of, item_counts, it
 from qlog_assets.mechanisms.sanitized import draw
 from qlog_assets.mechanisms.sanitized.parameters import SanitizedParameters
 from qlog_assets.mechanisms.sanitized.stages import CHOSEN_PAIRS, CLICKED_PAIRS, choice_key
-from qlog_assets.storage.engine import Engine
+from qlog_assets.storage.engine import DuckDBEngine
 
 Log = list[tuple[str, str, str]]
 Pair = tuple[str, str]
@@ -32,11 +32,11 @@ def log_of(users: int, seed: int) -> Log:
     ]
 
 
-def engine_with(rows: Log, chosen: SanitizedParameters) -> Engine:
+def engine_with(rows: Log, chosen: SanitizedParameters) -> DuckDBEngine:
     """An engine whose table `kept` is what the stage writes of these clicks."""
     columns = list(zip(*rows, strict=True)) if rows else [(), (), ()]
     names = ("user", "query", "url")
-    engine = Engine(duckdb.connect())
+    engine = DuckDBEngine(duckdb.connect())
     clicks = {name: pa.array(column, pa.string()) for name, column in zip(names, columns, strict=True)}
     engine.connection.register("cleaned_clicks", pa.table(clicks))
     engine.statement_view(CLICKED_PAIRS)

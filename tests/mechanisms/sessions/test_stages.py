@@ -17,7 +17,7 @@ from qlog_assets.mechanisms.sessions import draw, noise
 from qlog_assets.mechanisms.sessions.parameters import SessionParameters
 from qlog_assets.mechanisms.sessions.stages import session_limits
 from qlog_assets.pipeline.released_domain import numbered
-from qlog_assets.storage.engine import Engine
+from qlog_assets.storage.engine import DuckDBEngine
 
 START = datetime(2006, 3, 1)
 WORDS = ("cats", "dogs", "größe", "a|b", '=cmd "x"')
@@ -37,7 +37,7 @@ def log_of(users: int, seed: int) -> Log:
     return [(str(user), str(query), time) for user, query, time in rows]
 
 
-def engine_with(rows: Log) -> Engine:
+def engine_with(rows: Log) -> DuckDBEngine:
     columns = list(zip(*rows, strict=True)) if rows else [(), (), ()]
     log = pa.table(
         {
@@ -46,7 +46,7 @@ def engine_with(rows: Log) -> Engine:
             "time": pa.array(columns[2], pa.timestamp("us")),
         }
     )
-    engine = Engine(duckdb.connect())
+    engine = DuckDBEngine(duckdb.connect())
     engine.connection.register("cleaned_log", log)
     return engine
 

@@ -15,7 +15,7 @@ from qlog_assets.pipeline.cleaned_log import view_searches
 from qlog_assets.privacy.gaussian import COUNT_UNIT, WEIGHT_UNIT, gaussian_budget, plan_weighted
 from qlog_assets.privacy.parameters import exact
 from qlog_assets.privacy.weighted import Contributions, exact_sums, shrunk_weights
-from qlog_assets.storage.engine import Engine
+from qlog_assets.storage.engine import DuckDBEngine
 
 START = datetime(2006, 3, 1)
 WORDS = ("cats", "dogs", "fish", "größe", "a|b", "=cmd", "weather")
@@ -43,7 +43,7 @@ def chosen(
     users, queries, times, urls = (list(column) for column in zip(*rows, strict=True)) if rows else ([], [], [], [])
     columns = {"user": pa.array(users, pa.string()), "query": pa.array(queries, pa.string())}
     log = pa.table({**columns, "time": pa.array(times, pa.timestamp("us")), "url": pa.array(urls, pa.string())})
-    engine = Engine(duckdb.connect())
+    engine = DuckDBEngine(duckdb.connect())
     engine.connection.register("cleaned_log", log.append_column("rank", pa.nulls(log.num_rows, pa.int32())))
     view_searches(engine)
     engine.statement_table(EVENTS[kind], "events", **event_parameters(kind))

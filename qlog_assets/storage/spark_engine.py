@@ -1,0 +1,285 @@
+"""Spark as an engine: the statements of `sql/` in its dialect, over the same Parquet files, with the same answers.
+
+Every machine of a cluster reads and writes the warehouse's files, so they lie on a file system that all of them have.
+What is kept is written, so that a task that runs again after a machine was lost reads what was there before. Answers
+come to this process as Arrow; what does not fit is refused.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import datetime
+import shutil
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pyspark import cloudpickle
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.functions import col, lit
+
+from qlog_assets.errors import QlogError
+from qlog_assets.storage.dialects import UntranslatableError, to_spark
+from qlog_assets.storage.engine import FILE_SHIFT, STATEMENT_ADVICE, Engine
+from qlog_assets.storage.partition import TableFacts
+from qlog_assets.storage.scratch import make_private
+from qlog_assets.storage.statements import table_of
+
+if TYPE_CHECKING:
+    import pandas
+
+TYPES = {
+    "string": "VARCHAR",
+    "int": "INTEGER",
+    "bigint": "BIGINT",
+    "smallint": "SMALLINT",
+    "tinyint": "TINYINT",
+    "timestamp_ntz": "TIMESTAMP",
+    "timestamp": "TIMESTAMP WITH TIME ZONE",
+    "date": "DATE",
+    "boolean": "BOOLEAN",
+    "double": "DOUBLE",
+    "float": "FLOAT",
+    "binary": "BLOB",
+}
+"""Spark's types as DuckDB calls them."""
+GLOB = str.maketrans({sign: f"\\{sign}" for sign in "\\[]{}*?"})
+"""How Spark takes the signs of a pattern in a file name as they are."""
+MACHINE_SIGNS = (
+    "OutOfMemoryError",
+    "No space left on device",
+    "Disk quota exceeded",
+    "ExecutorLostFailure",
+    "ExecutorDeadException",
+    "Master removed our application",
+    "All masters are unresponsive",
+    "SparkContext was shut down",
+    "stopped SparkContext",
+    "Connection refused",
+    "Connection reset",
+    "UNAVAILABLE",
+    "FetchFailed",
+)
+"""What Java says where a machine, and no statement, is at fault."""
+TOO_LARGE = ("maxResultSize", "MAX_RESULT_SIZE")
+"""The same where an answer does not fit into this process."""
+
+
+class EngineLostError(QlogError, OSError):
+    """Spark has too little memory or disk, or is gone: no fault of the work, which may be tried again."""
+
+
+@contextlib.contextmanager
+def quoting_nothing(doing: str) -> Iterator[None]:
+    """Say in one line that Spark failed: its own words may quote a value that it stumbled over."""
+    try:
+        yield
+    except (PySparkException, OSError) as error:
+        raise describe(doing, error) from None
+    except Exception as error:
+        # Py4J and gRPC have errors of their own; what is Python's own passes as it is.
+        if not type(error).__module__.startswith(("py4j", "grpc", "pyspark")):
+            raise
+        raise describe(doing, error) from None
+
+
+def describe(doing: str, error: Exception) -> Exception:
+    """The error that is raised in place of one of Spark's: its kind, and nothing it quotes."""
+    if isinstance(error, OSError) and not isinstance(error, PySparkException):
+        return error
+    words = f"{type(error).__name__} {error}"
+    kind = type(error).__name__
+    if isinstance(error, PySparkException) and error.getCondition():
+        kind = str(error.getCondition())
+    if any(sign in words for sign in TOO_LARGE):
+        return QlogError(
+            f"{doing}: spark: the answer does not fit into this process (spark.driver.maxResultSize is half of "
+            "QLOG_MEMORY_MB): raise QLOG_MEMORY_MB, or choose a variant that needs counts alone"
+        )
+    if any(sign in words for sign in MACHINE_SIGNS):
+        return EngineLostError(f"{doing}: spark: lost a machine, memory or disk ({kind}): try it again")
+    return QlogError(f"{doing} failed on spark ({kind}): {STATEMENT_ADVICE}")
+
+
+class SparkEngine(Engine):
+    """One session of Spark. The caller gives it a scratch directory and removes it."""
+
+    def __init__(self, session: SparkSession, scratch: Path) -> None:
+        self.session = session
+        self._scratch = scratch
+        self._macros: list[str] = []
+        self._kept = 0
+
+    # Tables ---------------------------------------------------------------------------------------------------------
+
+    def view(self, name: str, files: Sequence[Path]) -> None:
+        with quoting_nothing(name):
+            self._read(files).createOrReplaceTempView(name)
+
+    def _read(self, files: Sequence[Path]) -> DataFrame:
+        return self.session.read.parquet(*(f"file:{str(path).translate(GLOB)}" for path in files))
+
+    def numbered_view(self, name: str, files: Sequence[Path]) -> None:
+        with quoting_nothing(name):
+            numbered = [
+                self._read([path]).withColumn(
+                    "file_row_number", lit(place << FILE_SHIFT) + col("_metadata.row_index").cast("bigint")
+                )
+                for place, path in enumerate(files)
+            ]
+            first, *others = numbered
+            for each in others:
+                first = first.unionByName(each)
+            first.createOrReplaceTempView(name)
+
+    def view_as(self, name: str, table: str) -> None:
+        with quoting_nothing(name):
+            self.session.table(table).createOrReplaceTempView(name)
+
+    @contextlib.contextmanager
+    def table(self, name: str, data: pa.Table) -> Iterator[None]:
+        folder = self._folder(name)
+        pq.write_table(data, folder / "0.parquet")
+        self.view(name, [folder / "0.parquet"])
+        try:
+            yield
+        finally:
+            self.drop(name)
+
+    def drop(self, name: str) -> None:
+        with quoting_nothing(name):
+            self.session.catalog.dropTempView(name)
+
+    def columns(self, name: str) -> dict[str, str]:
+        with quoting_nothing(name):
+            return {field.name: duckdb_type(field.dataType.simpleString()) for field in self.session.table(name).schema}
+
+    def count(self, name: str) -> int:
+        with quoting_nothing(name):
+            return self.session.table(name).count()
+
+    # Statements -----------------------------------------------------------------------------------------------------
+
+    def macro(self, name: str) -> None:
+        self._macros.append(name)
+
+    def _translated(self, name: str, parameters: dict[str, Any], events: str | None = None) -> str:
+        times = [key for key, value in parameters.items() if isinstance(value, datetime.date)]
+        return to_spark(name, self.columns, events=events, macros=self._macros, times=times)
+
+    def _select(self, name: str, parameters: dict[str, Any], events: str | None = None) -> DataFrame:
+        # Times as texts: Python's are shifted by the zone of the machine they pass through.
+        given = {key: str(value) if isinstance(value, datetime.date) else value for key, value in parameters.items()}
+        return self.session.sql(self._translated(name, parameters, events), args=given or None)
+
+    def statement_view(self, name: str, *, without_rows: bool = False) -> None:
+        text = self._translated(name, {})
+        if without_rows:
+            text = f"SELECT * FROM ({text}) LIMIT 0"
+        with quoting_nothing(f"sql/{name}.sql"):
+            self.session.sql(f"CREATE OR REPLACE TEMPORARY VIEW {table_of(name)} AS {text}")
+
+    def statement_table(self, name: str, table: str | None = None, **parameters: Any) -> None:
+        kept = table or table_of(name)
+        with quoting_nothing(f"sql/{name}.sql"):
+            self._keep(kept, self._select(name, parameters))
+
+    def _keep(self, table: str, rows: DataFrame) -> None:
+        """Write some rows and give them a name."""
+        folder = self._folder(table)
+        rows.write.mode("append").parquet(f"file:{folder}")
+        self.session.read.schema(rows.schema).parquet(f"file:{str(folder).translate(GLOB)}").createOrReplaceTempView(
+            table
+        )
+
+    def add_rows(self, name: str, table: str) -> None:
+        with quoting_nothing(f"sql/{name}.sql"):
+            there = self.session.table(table)
+            self._keep(table, there.unionByName(self._select(name, {}).select(*there.columns).to(there.schema)))
+
+    def mapped_table(self, name: str, table: str, function: Callable[[str], str]) -> int:
+        def normalise(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+            for batch in batches:
+                raw = batch.column(0)
+                made = pa.array([function(text) for text in raw.to_pylist()], pa.string())
+                yield pa.RecordBatch.from_arrays([raw.cast(pa.string()), made], ["raw", "normalised"])
+
+        with quoting_nothing(f"sql/{name}.sql"), by_value(function):
+            mapped = self._select(name, {}).mapInArrow(normalise, "raw string, normalised string")
+            self._keep(table, mapped)
+        return self.count(table)
+
+    def arrow(self, name: str, **parameters: Any) -> pa.Table:
+        with quoting_nothing(f"sql/{name}.sql"):
+            return self._select(name, parameters).toArrow()
+
+    def arrays(self, name: str, **parameters: Any) -> dict[str, np.ndarray]:
+        found = self.arrow(name, **parameters)
+        return {column: as_array(found[column].combine_chunks()) for column in found.column_names}
+
+    def frame(self, name: str, **parameters: Any) -> pandas.DataFrame:
+        try:
+            return self.arrow(name, **parameters).to_pandas()
+        except UntranslatableError:
+            raise
+        except QlogError as error:
+            if isinstance(error, EngineLostError):
+                raise
+            raise QlogError(
+                f"{table_of(name)}: its tables are not as this version writes them: make them again"
+            ) from None
+
+    def write(
+        self, name: str, path: Path, *, events: str | None = None, digest: bool = False, **parameters: Any
+    ) -> TableFacts:
+        folder = path.with_suffix("")
+        make_private(folder)
+        with quoting_nothing(f"sql/{name}.sql"):
+            self._select(name, parameters, events).write.mode("append").parquet(f"file:{folder}")
+        parts = sorted(folder.glob("part-*.parquet"))
+        files = [folder / f"{number:05d}.parquet" for number in range(len(parts))]
+        for part, file in zip(parts, files, strict=True):
+            part.rename(file)
+        for left in folder.iterdir():
+            if left not in files:
+                shutil.rmtree(left) if left.is_dir() else left.unlink()
+        return self.facts(path.parent, files, digest=digest)
+
+    def _folder(self, name: str) -> Path:
+        """A fresh private directory for a table that is kept."""
+        self._kept += 1
+        folder = self._scratch / f"{self._kept:04d}-{name}"
+        make_private(folder)
+        return folder
+
+
+@contextlib.contextmanager
+def by_value(function: Callable[[str], str]) -> Iterator[None]:
+    """Send a function's code to the workers, which need not have qlog installed."""
+    import sys
+
+    module = sys.modules[function.__module__]
+    cloudpickle.register_pickle_by_value(module)
+    try:
+        yield
+    finally:
+        cloudpickle.unregister_pickle_by_value(module)
+
+
+def duckdb_type(spark: str) -> str:
+    """What DuckDB calls a type of Spark's."""
+    if spark.startswith("array<"):
+        return duckdb_type(spark[len("array<") : -1]) + "[]"
+    return TYPES.get(spark, spark.upper())
+
+
+def as_array(column: pa.Array) -> np.ndarray:
+    """A column as numpy has it, masked where it is NULL."""
+    if column.null_count == 0 or not (pa.types.is_integer(column.type) or pa.types.is_boolean(column.type)):
+        return column.to_numpy(zero_copy_only=False)
+    values = column.fill_null(False if pa.types.is_boolean(column.type) else 0).to_numpy(zero_copy_only=False)
+    return np.ma.MaskedArray(values, mask=column.is_null().to_numpy(zero_copy_only=False))

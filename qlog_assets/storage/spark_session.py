@@ -1,0 +1,177 @@
+"""Opens Spark with the machine's limits: this machine's cores, a cluster, or a Spark Connect server.
+
+One process has one Spark application. It starts with the first engine and ends with the process; each engine has a
+session of its own, so that nobody sees another's tables. What Spark would show or write about the log is switched off:
+its web page has no lock, and its words on standard error may quote values.
+"""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import importlib.util
+import logging
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from qlog_assets.errors import QlogError
+from qlog_assets.settings import Settings
+from qlog_assets.storage.scratch import temporary_directory
+from qlog_assets.storage.warehouse import Warehouse
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from qlog_assets.storage.spark_engine import SparkEngine
+
+NEEDED = ("pyspark", "sqlglot", "grpc")
+"""What the extra brings. Without the last, importing pyspark's Connect ends the process without a word."""
+LEAST_MEMORY_MB = 512
+"""Spark does not start with less."""
+SESSION = {
+    # Times have no zone in the log: nothing may shift them.
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.timestampType": "TIMESTAMP_NTZ",
+    "spark.sql.parquet.inferTimestampNTZ.enabled": "true",
+    "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
+    "spark.sql.parquet.compression.codec": "zstd",
+    # A number that does not fit is an error, as in DuckDB, and never NULL.
+    "spark.sql.ansi.enabled": "true",
+}
+"""What every session is told, whoever started the server."""
+STOP_SECONDS = 30
+"""How long the end of a process waits for Java's."""
+LOGGERS = ("SQLQueryContextLogger", "DataFrameQueryContextLogger", "pyspark", "py4j")
+"""Who in this process would write Spark's words, and the values in them, to standard error."""
+
+
+@contextlib.contextmanager
+def open_spark(warehouse: Warehouse, master: str | None) -> Iterator[SparkEngine]:
+    """An engine with a session of its own, whose scratch is removed at the end of the block."""
+    refuse_without_extra()
+    for name in LOGGERS:
+        logging.getLogger(name).disabled = True
+    from qlog_assets.storage.spark_engine import SparkEngine, quoting_nothing
+
+    with temporary_directory(warehouse.spill) as scratch:
+        with quoting_nothing("starting Spark"):
+            session = start_session(warehouse, master or f"local[{warehouse.settings.threads}]")
+        try:
+            yield SparkEngine(session, scratch)
+        finally:
+            # The session of a server ends here. That of this process's own application goes with it.
+            if is_connect(master):
+                with quoting_nothing("leaving Spark"):
+                    session.stop()
+
+
+def refuse_without_extra() -> None:
+    """One line where Spark is not installed, before anything imports it."""
+    missing = [name for name in NEEDED if importlib.util.find_spec(name) is None]
+    if missing:
+        raise QlogError(
+            f"[engine] kind = spark: {', '.join(missing)} is not installed: pip install 'qlog[spark]', or set kind to "
+            "duckdb in the policy file"
+        )
+
+
+def start_session(warehouse: Warehouse, master: str) -> SparkSession:
+    """A fresh session on the process's Spark application, which is started by the first."""
+    from pyspark.sql import SparkSession
+
+    if is_connect(master):
+        session = SparkSession.builder.remote(master).create()
+    elif re.fullmatch(r"local(\[(\d+|\*)\])?|spark://\S+|yarn|k8s://\S+", master):
+        session = start_application(warehouse, master).newSession()
+    else:
+        raise QlogError(
+            "[engine] master: is none of local[N], spark://HOST:PORT, yarn, k8s://URL and sc://HOST:PORT: write one"
+        )
+    for name, value in SESSION.items():
+        session.conf.set(name, value)
+    return session
+
+
+def is_connect(master: str | None) -> bool:
+    """Whether a master is the address of a Spark Connect server."""
+    return master is not None and master.startswith("sc://")
+
+
+def start_application(warehouse: Warehouse, master: str) -> SparkSession:
+    """The process's Spark application: there can be only one."""
+    from pyspark import SparkConf, SparkContext
+    from pyspark.java_gateway import launch_gateway
+    from pyspark.sql import SparkSession
+
+    running = SparkContext._active_spark_context
+    if running is None:
+        refuse_without_java()
+        # Workers of this machine run the same Python; where a cluster's lies elsewhere, its owner sets the variable.
+        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+        keeping = contextlib.ExitStack()
+        # Rows of the log are written there. It outlives the engine, and goes with the process.
+        scratch = keeping.enter_context(temporary_directory(warehouse.spill))
+        conf = SparkConf().setMaster(master).setAppName("qlog")
+        conf.setAll(list(application_settings(warehouse.settings, master, scratch).items()))
+        gateway = launch_gateway(conf, popen_kwargs={"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL})
+        context = SparkContext(conf=conf, gateway=gateway)
+        context.setLogLevel("OFF")
+        atexit.register(_stop, context, keeping)
+    elif running.master != master:
+        raise QlogError("[engine] master: this process counts on another one already: start a new process")
+    return SparkSession.builder.getOrCreate()
+
+
+def application_settings(settings: Settings, master: str, scratch: Path) -> dict[str, str]:
+    """Spark's configuration: memory of this process, where it spills, and what it keeps to itself."""
+    if settings.memory_limit_mb < LEAST_MEMORY_MB:
+        raise QlogError(
+            f"QLOG_MEMORY_MB: Spark needs {LEAST_MEMORY_MB} MB in this process, and may have {settings.memory_limit_mb}"
+        )
+    if "," in str(scratch):
+        raise QlogError("QLOG_HOME: its name has a comma, at which Spark divides names: choose another directory")
+    common = {
+        "spark.driver.memory": f"{settings.memory_limit_mb}m",
+        # What a statement answers passes through it: half of it is for all else.
+        "spark.driver.maxResultSize": f"{settings.memory_limit_mb // 2}m",
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.eventLog.enabled": "false",
+        "spark.sql.warehouse.dir": f"file:{scratch}/tables",
+        "spark.local.dir": str(scratch),
+        # Folders that hold nothing but tables: no marker beside them, and no checksum of each file.
+        "spark.hadoop.mapreduce.fileoutputcommitter.marksuccessfuljobs": "false",
+        "spark.hadoop.fs.file.impl": "org.apache.hadoop.fs.RawLocalFileSystem",
+    }
+    if master.startswith("local"):
+        # Nobody else on the machine may speak to it.
+        common |= {
+            "spark.driver.host": "127.0.0.1",
+            "spark.driver.bindAddress": "127.0.0.1",
+            "spark.authenticate": "true",
+            "spark.sql.shuffle.partitions": str(4 * settings.threads),
+        }
+    return common
+
+
+def refuse_without_java() -> None:
+    import shutil
+
+    home = os.environ.get("JAVA_HOME")
+    if shutil.which("java") is None and not (home and (Path(home) / "bin" / "java").exists()):
+        raise QlogError("[engine] kind = spark: Java is not installed: install version 17 or later, or set JAVA_HOME")
+
+
+def _stop(context: Any, keeping: contextlib.ExitStack) -> None:
+    """End Spark with the process: nothing of it may go on writing where scratch is removed."""
+    with contextlib.suppress(Exception), keeping:
+        gateway = context._gateway
+        context.stop()
+        gateway.shutdown()
+        gateway.proc.stdin.close()
+        gateway.proc.wait(STOP_SECONDS)

@@ -1,3 +1,0 @@
--- All events of a kind, in place of those that users may contribute.
-SELECT *
-FROM events

@@ -1,0 +1,92 @@
+"""Spark as an engine: what it keeps, numbers and maps, and that its errors quote no value of the log."""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from qlog_assets.errors import QlogError
+from qlog_assets.settings import Settings
+from qlog_assets.sources.normalise import normalise_text
+from qlog_assets.storage.engine import Engine, EnginePolicy, open_duckdb
+from qlog_assets.storage.warehouse import Warehouse
+
+pytestmark = pytest.mark.spark
+
+
+@pytest.fixture(scope="module")
+def warehouse(tmp_path_factory: pytest.TempPathFactory) -> Warehouse:
+    home = tmp_path_factory.mktemp("engine") / "it's a [ware]house"
+    return Warehouse(Settings(home=home, memory_limit_mb=1024, threads=2)).make()
+
+
+@pytest.fixture(scope="module")
+def engine(warehouse: Warehouse) -> Iterator[Engine]:
+    with Engine.open(warehouse, EnginePolicy(kind="spark", master="local[2]")) as engine:
+        yield engine
+
+
+def test_rows_of_several_files_are_found_again_by_their_numbers_on_both_engines(
+    engine: Engine, warehouse: Warehouse
+) -> None:
+    files = [warehouse.private / f"part {number}.parquet" for number in range(2)]
+    for number, path in enumerate(files):
+        texts = [f"{number} {place}" for place in range(3)]
+        pq.write_table(pa.table({"query": texts, "users": pa.array([1] * 3, pa.int64()), "in_pool": [True] * 3}), path)
+    with open_duckdb(warehouse) as duckdb:
+        found = []
+        for each in (engine, duckdb):
+            each.numbered_view("pool_augmented", files)
+            counts = each.arrays("safelog/query_counts")
+            with each.table("chosen", pa.table({"position": range(6), "file_row": counts["file_row"][::-1]})):
+                found.append((counts["file_row"].tolist(), each.arrow("safelog/chosen_queries")["query"].to_pylist()))
+    assert found[0] == found[1] and len(set(found[0][0])) == 6
+    assert found[0][1] == sorted(found[0][1], reverse=True)
+
+
+def test_rows_are_added_to_a_table_that_is_kept_and_nothing_unheld_has_a_number(engine: Engine) -> None:
+    with engine.table("contributions", pa.table({"user": ["a", "b"], "query": ["x", "y"]})):
+        engine.statement_table("contributions/counted_items")
+    with engine.table("known_items", pa.table({"query": ["y", "nobody's"], "position": [0, 1]})):
+        ids = engine.arrays("contributions/known_items")["item_id"]
+    assert np.ma.getmaskarray(np.ma.asarray(ids)).tolist() == [False, True]
+    with engine.table("unheld_items", pa.table({"query": ["nobody's"], "item_id": pa.array([2], pa.int64())})):
+        engine.add_rows("contributions/add_unheld", "counted_items")
+    assert engine.arrays("contributions/item_counts")["held_by"].tolist() == [1, 1, 0]
+    assert engine.row("contributions/count_counted_items") == {"items": 3}
+
+
+def test_texts_beyond_ascii_are_normalised_by_the_reference(engine: Engine) -> None:
+    texts = ["GRÖSSE  x", "ﬁsh", "plain", "東京\u3000天気", "ǰ"]
+    with engine.table("raw_beyond_ascii", pa.table({"query": texts})):
+        assert engine.mapped_table("log/queries_beyond_ascii", "normalised_queries", normalise_text) == 4
+    assert engine.columns("normalised_queries") == {"raw": "VARCHAR", "normalised": "VARCHAR"}
+
+
+def test_an_error_quotes_no_value_and_names_the_statement(
+    engine: Engine, capfd: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
+) -> None:
+    """A sum of texts: Spark's own words have the text in them."""
+    rows = pa.table({"query": ["my own secret"], "url": ["u"], "count": ["my own secret"]})
+    with (
+        engine.table("earlier_rows", rows),
+        pytest.raises(QlogError, match=r"^sql/sanitized/known_pairs\.sql failed on spark \(\w+\)") as caught,
+    ):
+        engine.arrow("sanitized/known_pairs")
+    said = capfd.readouterr()
+    told = "".join(traceback.format_exception(caught.value)) + said.out + said.err + caplog.text
+    assert "my own secret" not in told
+
+
+def test_what_spark_wrote_lies_in_folders_that_nobody_else_can_enter(engine: Engine, warehouse: Warehouse) -> None:
+    with engine.table("capped_queries", pa.table({"user": ["a"], "query": ["x"]})):
+        facts = engine.write("safelog/contributed_queries", warehouse.private / "held.parquet", digest=True)
+    assert facts.rows == 1 and all(Path(name).parent == Path("held") for name in facts.files)
+    assert (warehouse.private / "held").stat().st_mode & 0o077 == 0
+    assert {path.name for path in (warehouse.private / "held").iterdir()} == {Path(name).name for name in facts.files}

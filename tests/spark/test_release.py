@@ -1,0 +1,136 @@
+"""A whole release on Spark is the release on DuckDB: the same tables up to the noise, and with one seed behind it.
+
+The size of the log is QLOG_SPARK_ROWS; `make test-spark` runs a million rows.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.spark_release import DRAWN, MARCH, ingest, release, warehouse_at
+
+from qlog_assets.settings import CHECKOUT
+from qlog_assets.storage.engine import Engine, EnginePolicy, open_duckdb
+
+pytestmark = pytest.mark.spark
+
+ROWS = int(os.environ.get("QLOG_SPARK_ROWS", "20000"))
+
+
+@pytest.fixture(scope="module")
+def ingested(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    home = tmp_path_factory.mktemp("ingested") / "home"
+    ingest(home, ROWS)
+    return home
+
+
+@pytest.fixture(scope="module")
+def expected(ingested: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """What DuckDB makes of it."""
+    home = shutil.copytree(ingested, tmp_path_factory.mktemp("duckdb") / "home")
+    with open_duckdb(warehouse_at(home)) as engine:
+        return release(home, engine, list(DRAWN))
+
+
+def same(found: dict[str, Any], expected: dict[str, Any], *names: str) -> None:
+    wanted = {key: value for key, value in expected["drawn"].items() if key.split()[0] in names}
+    assert wanted and found["drawn"] == wanted
+    assert set(found["made"]) <= set(expected["made"]) and len(found["made"]) >= 4
+    assert found["made"] == {key: expected["made"][key] for key in found["made"]}
+
+
+def test_every_table_and_every_seeded_draw_is_that_of_duckdb(
+    ingested: Path, expected: dict[str, Any], tmp_path: Path
+) -> None:
+    home = shutil.copytree(ingested, tmp_path / "home")
+    with Engine.open(warehouse_at(home), EnginePolicy(kind="spark", master="local[2]")) as engine:
+        found = release(home, engine, list(DRAWN))
+    same(found, expected, *DRAWN)
+    assert set(found["made"]) == set(expected["made"])
+
+
+# A cluster ----------------------------------------------------------------------------------------------------------
+
+
+class Cluster:
+    """A master and two workers with a core each, as processes of this machine."""
+
+    def __init__(self, folder: Path, port: int) -> None:
+        import pyspark
+
+        self.home, self.folder = Path(pyspark.__file__).parent, folder
+        self.address = f"spark://127.0.0.1:{port}"
+        self.master = self._start("master.Master", "--host", "127.0.0.1", "--port", str(port), "--webui-port", "0")
+        self.workers = [
+            self._start(
+                "worker.Worker", "--host", "127.0.0.1", "--cores", "1", "--memory", "1g", "--webui-port", "0",
+                "--work-dir", str(folder / f"work-{number}"), self.address,
+            )
+            for number in range(2)
+        ]  # fmt: skip
+
+    def _start(self, name: str, *arguments: str) -> subprocess.Popen[bytes]:
+        environment = os.environ | {"SPARK_LOCAL_IP": "127.0.0.1", "SPARK_LOCAL_DIRS": str(self.folder / "local")}
+        return subprocess.Popen(
+            [str(self.home / "bin" / "spark-class"), f"org.apache.spark.deploy.{name}", *arguments],
+            env=environment,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+
+    def kill_a_worker(self) -> None:
+        """At once, with everything it runs."""
+        os.killpg(self.workers[0].pid, signal.SIGKILL)
+
+    def close(self) -> None:
+        for process in (*self.workers, self.master):
+            try:
+                os.killpg(process.pid, signal.SIGKILL)
+            except ProcessLookupError:
+                continue
+            process.wait()
+
+
+@pytest.fixture
+def cluster(tmp_path: Path) -> Iterator[Cluster]:
+    made = Cluster(tmp_path, 17077 + os.getpid() % 1000)
+    yield made
+    made.close()
+
+
+def start_release(home: Path, cluster: Cluster, *names: str) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "-m", "support.spark_release", str(home), cluster.address, *names],
+        cwd=CHECKOUT,
+        env=os.environ | {"SPARK_LOCAL_IP": "127.0.0.1", "PYTHONPATH": f"{CHECKOUT / 'tests'}:{CHECKOUT}"},
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+
+
+def test_two_workers_of_which_one_is_killed_in_mid_job_change_nothing(
+    ingested: Path, expected: dict[str, Any], tmp_path: Path, cluster: Cluster
+) -> None:
+    home = shutil.copytree(ingested, tmp_path / "home")
+    running = start_release(home, cluster, "safelog", "zealous")
+    capped = home / "private" / "capped_log" / MARCH
+    until = time.monotonic() + 1200
+    # Once the cleaned log is there and the next table is being written, a worker dies with its part of the shuffle.
+    while not list(capped.glob(".qlog-tmp-*/queries/*")) and running.poll() is None and time.monotonic() < until:
+        time.sleep(0.05)
+    assert running.poll() is None, "the release ended before a worker could be killed"
+    cluster.kill_a_worker()
+    answer, _ = running.communicate(timeout=1800)
+    assert running.returncode == 0
+    same(json.loads(answer), expected, "safelog", "zealous")

@@ -1,0 +1,104 @@
+"""The statements of `sql/` keep to what Spark can be told in its own words; no Spark is needed to see it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+import duckdb
+import pytest
+from sqlglot import exp, parse_one
+from support.small_tables import base_tables
+
+from qlog_assets.settings import CHECKOUT, shipped_file
+from qlog_assets.sources.normalise import MACROS
+from qlog_assets.storage.dialects import REFUSED, UntranslatableError, java_pattern, parse_macro, to_spark
+from qlog_assets.storage.engine import DuckDBEngine
+from qlog_assets.storage.statements import statement
+
+SQL = CHECKOUT / "sql"
+NAMES = sorted(str(path.relative_to(SQL).with_suffix("")) for path in SQL.rglob("*.sql"))
+STATEMENTS = [name for name in NAMES if name not in MACROS and not name.endswith(".spark")]
+SECOND_FILES = [name for name in NAMES if name.endswith(".spark")]
+TIMES = ("month_start", "month_end")
+KNOWN = {name: dict.fromkeys(table.column_names, "VARCHAR") for name, table in base_tables().items()}
+ONLY_DUCKDBS = re.compile(r"COLUMNS\s*\(|\bQUALIFY\b|\bEXCLUDE\b|duckdb_|md5_number|INT128|\$[a-z]|::", re.IGNORECASE)
+"""What no statement may have kept."""
+
+
+def columns(table: str) -> Mapping[str, str]:
+    return KNOWN.get(table, {"user": "VARCHAR", "query": "VARCHAR", "time": "TIMESTAMP"})
+
+
+def translated(name: str) -> str:
+    return to_spark(name, columns, macros=MACROS, times=TIMES)
+
+
+@pytest.mark.parametrize("name", STATEMENTS)
+def test_every_statement_is_translated_or_refused_by_the_construct_that_spark_lacks(name: str) -> None:
+    if name in REFUSED:
+        with pytest.raises(UntranslatableError, match=rf"^sql/{name}\.sql: spark: .*{REFUSED[name]}"):
+            translated(name)
+        return
+    text = translated(name)
+    assert not ONLY_DUCKDBS.search(re.sub(r"'(?:[^'\\]|\\.)*'", "''", text)), text
+    # What was written can be read again as Spark's.
+    assert parse_one(text, read="spark").find(exp.Select) is not None
+
+
+def test_what_is_refused_is_a_statement() -> None:
+    assert set(REFUSED) <= set(STATEMENTS)
+
+
+@pytest.mark.parametrize("name", MACROS)
+def test_a_macro_has_one_parameter_and_goes_where_it_is_called(name: str) -> None:
+    assert [each.name for each in parse_macro(name).this.expressions] == ["raw"]
+    assert "normalise" not in translated("log/cleaned_log").lower().replace("normalised", "")
+
+
+@pytest.mark.parametrize("name", SECOND_FILES)
+def test_a_second_file_stands_beside_a_first_one(name: str) -> None:
+    assert shipped_file("sql", f"{name.removesuffix('.spark')}.sql").is_file()
+
+
+def test_second_files_say_what_the_first_ones_say() -> None:
+    """DuckDB numbers rows as they lie, Spark by what they say: in a sorted table that is one."""
+    engine = DuckDBEngine(duckdb.connect())
+    places = ", ".join(f"(i * {7 + n}) % 5 AS q{n}" for n in range(1, 11))
+    engine.connection.execute(
+        f"CREATE TEMP TABLE counted_subsequences AS SELECT DISTINCT ON (q1, q2) *, 3 AS held_by "
+        f"FROM (SELECT {places} FROM range(40) AS t (i)) ORDER BY ALL"
+    )
+    engine.statement_table("sessions/ordered_subsequences", "counted_subsequences")
+    engine.connection.execute("CREATE TEMP TABLE chosen_rows AS SELECT unnest([3, 0, 4]) AS row_number")
+    for name in ("sessions/subsequence_counts", "sessions/chosen_subsequences"):
+        first, second = engine.run(name).fetchall(), engine.run(f"{name}.spark").fetchall()
+        assert sorted(first) == sorted(second) and first, name
+
+
+def test_the_end_of_a_text_is_the_same_in_both_kinds_of_patterns() -> None:
+    assert java_pattern(r"a$|[$b]\$c$") == r"(?d)a\z|[$b]\$c\z"
+
+
+@pytest.mark.parametrize(
+    ("text", "construct"),
+    [
+        ("SELECT md5_number_upper(x) FROM t", "md5_number_upper"),
+        ("SELECT rowid FROM t", "rowid"),
+        ("SELECT sum(x) FILTER (WHERE y) OVER (ORDER BY z) FROM t", "FILTER on another window function"),
+        ("SELECT regexp_replace(x, 'a', 'b') FROM t", "regexp_replace without 'g'"),
+        ("INSERT INTO t SELECT 1", "INSERT"),
+    ],
+)
+def test_what_spark_lacks_is_named_with_the_engine(text: str, construct: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("qlog_assets.storage.dialects.spark_source", lambda name: text)
+    with pytest.raises(UntranslatableError, match="spark: has no counterpart of") as caught:
+        to_spark("room/name", columns)
+    assert construct in str(caught.value)
+
+
+@pytest.mark.parametrize("name", STATEMENTS)
+def test_sums_that_reach_a_file_are_cast_and_no_time_is_counted_by_its_boundaries(name: str) -> None:
+    """DuckDB's sums are HUGEINT, which Parquet has as a float; `date_diff` counts boundaries that were passed."""
+    assert "date_diff" not in statement(name).lower()
+    assert "hash(" not in re.sub(r"--.*", "", statement(name).lower())

@@ -1,0 +1,63 @@
+"""What is said before Spark starts: no Spark is needed for that."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from qlog_assets.errors import ParameterError, QlogError
+from qlog_assets.policy import Policy
+from qlog_assets.settings import Settings
+from qlog_assets.storage import spark_session
+from qlog_assets.storage.engine import Engine, EnginePolicy
+from qlog_assets.storage.warehouse import Warehouse
+
+SPARK = EnginePolicy(kind="spark")
+
+
+@pytest.fixture
+def warehouse(tmp_path: Path) -> Warehouse:
+    return Warehouse(Settings(home=tmp_path / "home", threads=2)).make()
+
+
+def test_without_the_extra_one_line_says_what_to_install(warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(spark_session, "NEEDED", ("no_such_package",))
+    wanted = r"no_such_package is not installed: pip install 'qlog\[spark\]'"
+    with pytest.raises(QlogError, match=wanted) as caught, Engine.open(warehouse, SPARK):
+        pytest.fail("an engine was opened")
+    assert "\n" not in str(caught.value)
+    assert list(warehouse.spill.iterdir()) == []
+
+
+def test_the_driver_gets_the_memory_of_the_settings_and_never_more(tmp_path: Path) -> None:
+    settings = Settings(home=tmp_path, memory_limit_mb=2048, threads=2)
+    for master in ("local[2]", "spark://master:7077"):
+        told = spark_session.application_settings(settings, master, tmp_path)
+        assert told["spark.driver.memory"] == "2048m" and told["spark.driver.maxResultSize"] == "1024m"
+    with pytest.raises(QlogError, match=r"^QLOG_MEMORY_MB: Spark needs 512 MB"):
+        spark_session.application_settings(Settings(home=tmp_path, memory_limit_mb=300), "local[2]", tmp_path)
+
+
+def test_nothing_of_the_log_is_shown_or_kept_by_spark_itself(tmp_path: Path) -> None:
+    told = spark_session.application_settings(Settings(home=tmp_path), "local[2]", tmp_path / "scratch")
+    assert told["spark.ui.enabled"] == told["spark.eventLog.enabled"] == "false"
+    assert told["spark.driver.bindAddress"] == "127.0.0.1" and told["spark.authenticate"] == "true"
+    assert Path(told["spark.local.dir"]).is_relative_to(tmp_path / "scratch")
+
+
+def test_the_policy_file_alone_chooses_the_engine(tmp_path: Path) -> None:
+    file = tmp_path / "policy.toml"
+    file.write_text('[engine]\nkind = "spark"\nmaster = "sc://host:15002/;token=secret"\n')
+    policy = Policy.load(file)
+    assert policy.engine.kind == "spark" and policy.engine.master == "sc://host:15002/;token=secret"
+    assert "secret" not in f"{policy!r} {policy.as_public()} {policy.engine.as_public()}"
+    for change in (policy.with_settings, policy.with_run_changes):
+        with pytest.raises(ParameterError, match=r"^engine\.kind: .* the policy file alone"):
+            change({"engine.kind": "duckdb"})
+    assert policy.with_settings({"safelog.epsilon": "1"}).engine.master == policy.engine.master
+
+
+def test_a_master_without_spark_is_a_mistake_that_is_named() -> None:
+    with pytest.raises(ParameterError, match='master: is of no use without kind = "spark"'):
+        Policy(engine={"master": "local[2]"})
