@@ -24,7 +24,7 @@ NAMES = [each.name for each in releasable()]
 
 PINS = {
     "crowd": (1, "b5fde4c861350fda"),
-    "safelog": (2, "7069ce997089b59e"),
+    "safelog": (2, "716a2c10fc4f2c70"),
     "sanitized": (1, "881302f8218a5801"),
     "sessions": (1, "60f70c6e273808c9"),
     "zealous": (1, "63335a1e29fb34d8"),
