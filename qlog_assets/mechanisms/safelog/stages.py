@@ -104,7 +104,7 @@ CAPPED_LOG = Stage(
     reads=("cleaned_log",),
     write=write_capped_log,
     version=2,
-    # The plain forms say what is kept; the faster ones answer the same, by test. So earlier partitions keep their version.
+    # The plain forms say what is kept; the faster ones answer the same, by test: earlier partitions keep their version.
     statements=("log/cleaned_clicks", "log/following_queries", *(f"{name}.spark" for name in CAPPED_TABLES.values())),
     shaped_by=capped_by,
     inspect=inspect_capped_log,
