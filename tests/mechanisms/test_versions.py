@@ -23,11 +23,11 @@ ROOT = Path(__file__).resolve().parents[2]
 NAMES = [each.name for each in releasable()]
 
 PINS = {
-    "crowd": (1, "b5fde4c861350fda"),
-    "safelog": (2, "7bf4ea795235e61b"),
-    "sanitized": (1, "16ecf4b81a046638"),
-    "sessions": (1, "9c6a6bcbd7cd2143"),
-    "zealous": (1, "63335a1e29fb34d8"),
+    "crowd": (1, "9967f8cc98db2d0d"),
+    "safelog": (2, "77359dd80cadb2cd"),
+    "sanitized": (1, "1beae209533546f2"),
+    "sessions": (1, "5d6869e7624ae5a7"),
+    "zealous": (1, "f892b537e334cc1b"),
 }
 
 CROWD_LAW = ("aggregation", "decoding", "field", "jobs", "keys", "messages", "sealing", "shares")
