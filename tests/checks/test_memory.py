@@ -11,14 +11,15 @@ from support.door import MARCH, warehouse_at
 from support.tampering import vouch_for
 
 from qlog_assets.mechanisms.safelog.stages import inspect_capped_log
-from qlog_assets.storage.engine import Engine
+from qlog_assets.storage.engine import DuckDBEngine, Engine
 
 pytest_plugins = ("support.warehouse_fixtures",)
 
 
 def test_a_partition_is_counted_once_until_it_changes(chained: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    counted, frame = [], Engine.frame
-    monkeypatch.setattr(Engine, "frame", lambda self, name, **given: counted.append(name) or frame(self, name, **given))
+    counted, frame = [], DuckDBEngine.frame
+    counting = lambda self, name, **given: counted.append(name) or frame(self, name, **given)  # noqa: E731
+    monkeypatch.setattr(DuckDBEngine, "frame", counting)
     with Engine.open(warehouse_at(chained)) as engine:
 
         def passed() -> bool:

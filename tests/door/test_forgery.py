@@ -30,7 +30,9 @@ from qlog_assets.verify.audit import audit_warehouse
 def forge_table(path: Path) -> None:
     """Add a row to a public table and make files and manifest fit one another again."""
     rows = pq.read_table(path / "queries.parquet")
-    forged = pa.concat_tables([rows, pa.table({"query": ["forged"], "users": [99]}, schema=rows.schema)])
+    forged = pa.concat_tables(
+        [rows, pa.table({"query": ["forged"], "users": [99], "month": [MARCH]}, schema=rows.schema)]
+    )
     files = write_table(in_public_order(forged, QUERIES), QUERIES, path)
     manifest = json.loads((path / "manifest.json").read_text(encoding="utf-8"))
     table = manifest["tables"]["queries"]
@@ -102,7 +104,7 @@ def test_a_changed_release_cannot_serve_as_a_pool(copied: Callable[[str], Path])
     assert earlier_release(warehouse_at(home), receipt.charge.release_id, APRIL).month == MARCH
     table = receipt.path / "queries.parquet"
     rows = pq.read_table(table)
-    extra = pa.table({"query": ["somebody's address"], "users": [9]}, schema=rows.schema)
+    extra = pa.table({"query": ["somebody's address"], "users": [9], "month": [MARCH]}, schema=rows.schema)
     pq.write_table(pa.concat_tables([rows, extra]), table)
     with pytest.raises(QlogError, match=r"queries.parquet is not the file that was published"):
         earlier_release(warehouse_at(home), receipt.charge.release_id, APRIL)
