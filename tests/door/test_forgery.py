@@ -30,10 +30,9 @@ from qlog_assets.verify.audit import audit_warehouse
 def forge_table(path: Path) -> None:
     """Add a row to a public table and make files and manifest fit one another again."""
     rows = pq.read_table(path / "queries.parquet")
-    forged = pa.concat_tables(
-        [rows, pa.table({"query": ["forged"], "users": [99], "month": [MARCH]}, schema=rows.schema)]
-    )
-    files = write_table(in_public_order(forged, QUERIES), QUERIES, path)
+    extra = pa.table({"query": ["forged"], "users": [99], "month": [MARCH]}, schema=rows.schema)
+    layout = QUERIES.with_month()
+    files = write_table(in_public_order(pa.concat_tables([rows, extra]), layout), layout, path)
     manifest = json.loads((path / "manifest.json").read_text(encoding="utf-8"))
     table = manifest["tables"]["queries"]
     table["rows"] += 1
