@@ -18,7 +18,7 @@ from qlog_assets.ledger import Charge, Ledger
 from qlog_assets.ledger.skips import Skip
 from qlog_assets.months import Month, months_between
 from qlog_assets.report.public_zone import pointed_at, release_path, withdrawal_text
-from qlog_assets.storage.digests import file_checksum
+from qlog_assets.storage.digests import bytes_digest
 from qlog_assets.storage.warehouse import Warehouse
 
 SKIPPED_TEXT = "No release was made of this month."
@@ -107,7 +107,7 @@ class Catalogue:
 
 def read_catalogue(warehouse: Warehouse, ledger: Ledger, dataset: str) -> Catalogue:
     """What is public now."""
-    charges = [charge for charge in ledger.charges(dataset) if charge.state in ("published", "withdrawn")]
+    charges = [charge for charge in ledger.charges(dataset) if charge.manifest_digest is not None]
     order = sorted(charges, key=lambda charge: (charge.mechanism, charge.seq))
     order.sort(key=lambda charge: charge.month, reverse=True)
     return Catalogue(
@@ -129,9 +129,14 @@ def list_release(warehouse: Warehouse, charge: Charge) -> ListedRelease:
 
 def read_recorded(path: Path, charge: Charge) -> dict[str, Any] | None:
     """A manifest that is the one the ledger recorded, which was held against its schema then; None if it is not."""
-    if path.is_symlink() or not path.is_file() or file_checksum(path) != charge.manifest_digest:
+    try:
+        # Read once: somebody may take it away between two looks, and the release that is served is public already.
+        text = None if path.is_symlink() else path.read_bytes()
+    except OSError:
         return None
-    return dict(json.loads(path.read_text(encoding="utf-8")))
+    if text is None or bytes_digest(text) != charge.manifest_digest:
+        return None
+    return dict(json.loads(text))
 
 
 def list_skips(skips: Iterable[Skip], listed: set[tuple[str, str]]) -> list[ListedSkip]:

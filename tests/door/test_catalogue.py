@@ -16,6 +16,7 @@ from support.instances import edit_policy
 from support.warehouses import build_chain
 
 from qlog_assets.door.inputs import DoorError
+from qlog_assets.report.catalogue import read_recorded
 from qlog_assets.report.manifest import load_manifest
 from qlog_assets.report.public_zone import PAGES
 from qlog_assets.verify.audit import AuditReport, audit_warehouse
@@ -182,6 +183,25 @@ def test_files_that_somebody_deleted_are_not_listed_as_if_they_were_there(releas
     assert "Its files are not here now." in page.text
     assert not [link for link in page.links if march.release_id in link]
     assert [march.release_id in each["path"] for each in package_of(released)["resources"]] == [False] * 3
+
+
+def test_a_draw_that_was_withdrawn_before_anybody_saw_it_is_not_listed(released: Path) -> None:
+    build_chain(released, APRIL)
+    april = door_at(released).draw("safelog", APRIL).charge
+    before = public_files(released)
+    door_at(released).withdraw(april.release_id, REASON)
+    stone = f"released/safelog/{APRIL}/{april.release_id}.withdrawn.json"
+    assert {name: text for name, text in public_files(released).items() if name != stone} == before
+    assert audited(released).ok
+
+
+def test_a_manifest_that_goes_while_it_is_read_is_not_there(released: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (charge,) = charges(released)
+    path = released / "released" / "safelog" / MARCH / charge.release_id / "manifest.json"
+    assert read_recorded(path, charge) is not None
+    path.unlink()
+    monkeypatch.setattr(Path, "is_file", lambda self: True)
+    assert read_recorded(path, charge) is None
 
 
 def test_what_the_owner_says_is_text_and_no_markup(copied: Callable[[str], Path]) -> None:
