@@ -18,10 +18,12 @@ from qlog_assets.ledger import Charge, Ledger
 from qlog_assets.ledger.skips import Skip
 from qlog_assets.months import Month, months_between
 from qlog_assets.report.public_zone import pointed_at, release_path, withdrawal_text
-from qlog_assets.storage.digests import bytes_digest
+from qlog_assets.storage.digests import bytes_digest, line_digest
 from qlog_assets.storage.warehouse import Warehouse
 
 SKIPPED_TEXT = "No release was made of this month."
+FACTS_FORM = 1
+"""Raised by hand when `Catalogue.digest` is made of other facts: digests of two forms cannot be compared."""
 
 
 @dataclass(frozen=True)
@@ -52,7 +54,13 @@ class ListedSkip:
 
     month: str
     mechanisms: tuple[str, ...]
-    text: str
+    public_text: str | None
+    """None: no more than that it was left out."""
+
+    @property
+    def text(self) -> str:
+        """What the page says of it."""
+        return self.public_text or SKIPPED_TEXT
 
 
 @dataclass(frozen=True)
@@ -88,6 +96,26 @@ class Catalogue:
         """What the owner says of the data set, as the newest release has it."""
         newest = max(self.live, key=lambda release: release.charge.drawn_seq or 0, default=None)
         return {} if newest is None or newest.manifest is None else newest.manifest["about"]
+
+    @property
+    def digest(self) -> str:
+        """A digest of all that pages are made of, whatever a version of the software writes into them.
+
+        A release's name stands for its charge and the manifest's digest for the manifest: neither ever changes.
+        """
+        releases = [
+            {
+                "release_id": release.charge.release_id,
+                "manifest": release.charge.manifest_digest,
+                "is_here": release.manifest is not None,
+                "is_withdrawn": release.withdrawn,
+                "is_newest": release.newest,
+                "public_text": release.charge.public_text,
+            }
+            for release in self.releases
+        ]
+        skips = [[skip.month, list(skip.mechanisms), skip.public_text] for skip in self.skips]
+        return line_digest({"dataset": self.dataset, "releases": releases, "skips": skips})
 
     def spending(self) -> list[Spent]:
         """From the first month to the last: losses add up, also those of what was withdrawn."""
@@ -141,9 +169,9 @@ def read_recorded(path: Path, charge: Charge) -> dict[str, Any] | None:
 
 def list_skips(skips: Iterable[Skip], listed: set[tuple[str, str]]) -> list[ListedSkip]:
     """Skips of months without a release of the mechanism; those of a month that say the same are one."""
-    grouped: dict[tuple[str, str], list[str]] = defaultdict(list)
+    grouped: dict[tuple[str, str | None], list[str]] = defaultdict(list)
     for skip in skips:
         if (skip.month, skip.mechanism) not in listed:
-            grouped[skip.month, skip.public_text or SKIPPED_TEXT].append(skip.mechanism)
+            grouped[skip.month, skip.public_text].append(skip.mechanism)
     found = [ListedSkip(month, tuple(sorted(names)), text) for (month, text), names in grouped.items()]
     return sorted(found, key=lambda skip: (skip.month, skip.mechanisms), reverse=True)
