@@ -15,10 +15,12 @@ from support.cli import qlog
 from support.door import APRIL, MARCH, charges, die_releasing, door_at, in_child, public_files, release, warehouse_at
 from support.instances import edit_policy
 from support.warehouses import build_chain
+from support.witnesses import name_witness
 
 from qlog_assets.door import catalogue as door_catalogue
 from qlog_assets.door.inputs import DoorError
 from qlog_assets.ledger import Ledger
+from qlog_assets.ledger.store import Author, Store
 from qlog_assets.months import Month
 from qlog_assets.policy import Policy
 from qlog_assets.report.catalogue import FACTS_FORM, Catalogue, read_catalogue, read_recorded
@@ -315,6 +317,35 @@ def test_a_manifest_that_goes_while_it_is_read_is_not_there(released: Path, monk
     path.unlink()
     monkeypatch.setattr(Path, "is_file", lambda self: True)
     assert read_recorded(path, charge) is None
+
+
+def test_what_a_recovery_brings_back_is_listed_at_once(copied: Callable[[str], Path]) -> None:
+    home = copied("chained")
+    name_witness(home)
+    march = release(home).charge
+    shutil.copy(home / "ledger.db", home.parent / "backup.db")
+    door_at(home).withdraw(march.release_id, REASON, TOLD)
+    qlog(home, "skip", "zealous", "--month", APRIL, "--reason", REASON, "--public-text", "Nothing yet.")
+    before = public_files(home)
+    # A backup is restored, and somebody goes on without the witness.
+    shutil.copy(home.parent / "backup.db", home / "ledger.db")
+    url = warehouse_at(home).ledger_url
+    with Store.open(url, Author("x"), create=False, wait_seconds=5).writing(Author("x")) as writer:
+        writer.append("unwitnessed", "", {"reason": "forced"})
+    door_catalogue.write_catalogue(warehouse_at(home), Ledger.read(url), march.dataset, 5)
+    assert public_files(home) != before
+    assert qlog(home, "ledger", "recover", "--reason", "two keepers", "--json").json["diverged"]
+    assert public_files(home) == before and findings_of(home) == []
+
+
+def test_a_recovery_of_a_ledger_without_anything_public_writes_no_page(copied: Callable[[str], Path]) -> None:
+    home = copied("chained")
+    name_witness(home)
+    shutil.copy(home / "ledger.db", home.parent / "backup.db")
+    door_at(home).open_account()
+    shutil.copy(home.parent / "backup.db", home / "ledger.db")
+    assert qlog(home, "ledger", "recover", "--reason", "restored", "--json").json["restored"] >= 1
+    assert public_files(home) == {} and findings_of(home) == []
 
 
 def test_what_the_owner_says_is_text_and_no_markup(copied: Callable[[str], Path]) -> None:
