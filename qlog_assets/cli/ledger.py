@@ -232,7 +232,7 @@ def recover(
     as_json: Json = False,
 ) -> None:
     """Bring back from the witness what the ledger lost when it was restored from an old copy."""
-    from qlog_assets.door.ledgers import recover_ledger
+    from qlog_assets.door.recovery import recover_ledger
 
     warehouse, policy = opened()
     show(recover_ledger(warehouse, policy, reason).as_json(), as_json, recovery_lines)

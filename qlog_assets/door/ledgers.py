@@ -9,7 +9,7 @@ from pathlib import Path
 
 from qlog_assets.door.inputs import DoorError
 from qlog_assets.ledger import Budget, Ledger, Witness
-from qlog_assets.ledger.recovery import Recovery, recover, reset_witness
+from qlog_assets.ledger.recovery import reset_witness
 from qlog_assets.ledger.store import url_of
 from qlog_assets.ledger.witness import DatabaseWitness
 from qlog_assets.ledger.witness_file import FileWitness
@@ -61,14 +61,6 @@ def _refuse_inside(warehouse: Warehouse, path: Path) -> None:
             f"ledger.witness: {path} lies in the warehouse at {warehouse.home}, and a snapshot of the one would set "
             "back the other: name a place outside, best on another machine"
         )
-
-
-def recover_ledger(warehouse: Warehouse, policy: Policy, reason: str) -> Recovery:
-    """Bring back from the witness what the ledger of a warehouse lost."""
-    witness = named_witness(warehouse, policy)
-    if witness is None:
-        raise DoorError("the policy names no witness under [ledger] witness: there is nothing to recover from")
-    return recover(warehouse.make().ledger_url, witness, reason)
 
 
 def reset_ledger_witness(warehouse: Warehouse, policy: Policy, reason: str) -> None:

@@ -17,7 +17,7 @@ from qlog_assets.ledger.chain import BATCH_WITHDRAWN, Event, broken_links
 from qlog_assets.ledger.ledger import check_history
 from qlog_assets.ledger.records import Charge
 from qlog_assets.ledger.rules import as_reason
-from qlog_assets.ledger.skips import SKIPPED
+from qlog_assets.ledger.skips import SKIPPED, told_facts
 from qlog_assets.ledger.state import State, fold
 from qlog_assets.ledger.store import Author, LedgerError, Store, Writer
 from qlog_assets.ledger.witness import Comparison, Witness, WitnessError, compare, is_known
@@ -122,8 +122,7 @@ def _charge_as_lost(writer: Writer, state: State, remembered: State, found: Comp
     for charge in remembered.charges.values():
         own = state.charges.get(charge.release_id)
         if charge.state == "withdrawn" and own is not None and own.state in ("drawn", "published"):
-            told = {"reason": charge.closing_reason, "public_text": charge.public_text}
-            append("withdrawn", own.dataset, {"release_id": own.release_id, **told})
+            append("withdrawn", own.dataset, {"release_id": own.release_id, **_withdrawal_facts(charge)})
     for key, skip in remembered.skips.items():
         if key not in state.skips and not any(c.request.key == key and c.counted for c in state.charges.values()):
             append(SKIPPED, skip.dataset, skip.as_facts())
@@ -210,10 +209,17 @@ def _record_lost(charge: Charge, state: State, append: Append, reason: str) -> s
             "draw_digest": charge.draw_digest,
             "manifest_digest": charge.manifest_digest,
             "closing_reason": f"the ledger lost it and its witness knew it: {reason}",
+            **told_facts(charge.public_text),
             **charge.further_months(),
         },
     )
     return release_id
+
+
+def _withdrawal_facts(charge: Charge) -> dict[str, Any]:
+    """What is said of a withdrawal that comes back. Its tombstone is public already: day and text are those of then."""
+    told = {} if charge.reason_was_public else {"public_text": charge.public_text}
+    return {"reason": charge.closing_reason, "closed_at": charge.closed_at, **told}
 
 
 def _names_of(release_id: str, state: State) -> list[str]:

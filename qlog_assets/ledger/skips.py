@@ -68,13 +68,16 @@ def skips_to_record(
     """What is recorded where a month is skipped by several mechanisms; empty where the same was recorded before.
 
     A month that has or had a release needs no skip. Where one mechanism alone is named that is an error; among several
-    it is passed over.
+    it is passed over. Without a public text, what the public was told before stays.
     """
-    return [
-        {"month": str(month), "mechanism": name, "reason": reason, **told_facts(public_text)}
-        for name in unreleased(state, dataset, month, mechanisms)
-        if not is_recorded(state, dataset, month, name, reason, public_text)
-    ]
+    found = []
+    for name in unreleased(state, dataset, month, mechanisms):
+        known = state.skips.get((dataset, str(month), name))
+        told = public_text if known is None or public_text is not None else known.public_text
+        # A command that is run twice records once.
+        if known is None or (known.reason, known.public_text) != (reason, told):
+            found.append({"month": str(month), "mechanism": name, "reason": reason, **told_facts(told)})
+    return found
 
 
 def unreleased(state: State, dataset: str, month: Month, mechanisms: Iterable[str]) -> list[str]:
@@ -88,12 +91,3 @@ def unreleased(state: State, dataset: str, month: Month, mechanisms: Iterable[st
             "nothing was recorded"
         )
     return [name for name in wanted if name not in charged]
-
-
-def is_recorded(state: State, dataset: str, month: Month, mechanism: str, reason: str, public_text: str | None) -> bool:
-    """Whether the same skip for the same reason is there: a command that is run twice records once.
-
-    One that says something else to the public is recorded, and one that says nothing leaves what was said.
-    """
-    known = state.skips.get((dataset, str(month), mechanism))
-    return known is not None and known.reason == reason and public_text in (None, known.public_text)

@@ -187,6 +187,7 @@ class State:
                 manifest_digest=facts["manifest_digest"],
                 closed_at=event.at,
                 closing_reason=facts["closing_reason"],
+                public_text=facts.get("public_text"),
             )
         self.charges[charge.release_id] = charge
         self.totals[charge.dataset] += charge.amount
@@ -245,7 +246,8 @@ class State:
                 "published_at": event.at,
             }
         else:
-            changes |= {"closing_reason": facts["reason"], "closed_at": event.at}
+            # A withdrawal that was recovered says when it was made: its tombstone has that day.
+            changes |= {"closing_reason": facts["reason"], "closed_at": facts.get("closed_at", event.at)}
             changes |= {"public_text": facts.get("public_text"), "reason_was_public": "public_text" not in facts}
         if event.kind == "abandoned":
             self.totals[charge.dataset] -= charge.amount

@@ -18,10 +18,12 @@ from qlog_assets.ledger import Charge, Ledger
 from qlog_assets.ledger.skips import Skip
 from qlog_assets.months import Month, months_between
 from qlog_assets.report.public_zone import pointed_at, release_path, withdrawal_text
-from qlog_assets.storage.digests import file_checksum
+from qlog_assets.storage.digests import bytes_digest, line_digest
 from qlog_assets.storage.warehouse import Warehouse
 
 SKIPPED_TEXT = "No release was made of this month."
+FACTS_FORM = 1
+"""Raised by hand when `Catalogue.digest` is made of other facts: digests of two forms cannot be compared."""
 
 
 @dataclass(frozen=True)
@@ -52,7 +54,13 @@ class ListedSkip:
 
     month: str
     mechanisms: tuple[str, ...]
-    text: str
+    public_text: str | None
+    """None: no more than that it was left out."""
+
+    @property
+    def text(self) -> str:
+        """What the page says of it."""
+        return self.public_text or SKIPPED_TEXT
 
 
 @dataclass(frozen=True)
@@ -89,6 +97,26 @@ class Catalogue:
         newest = max(self.live, key=lambda release: release.charge.drawn_seq or 0, default=None)
         return {} if newest is None or newest.manifest is None else newest.manifest["about"]
 
+    @property
+    def digest(self) -> str:
+        """A digest of all that pages are made of, whatever a version of the software writes into them.
+
+        A release's name stands for its charge and the manifest's digest for the manifest: neither ever changes.
+        """
+        releases = [
+            {
+                "release_id": release.charge.release_id,
+                "manifest": release.charge.manifest_digest,
+                "is_here": release.manifest is not None,
+                "is_withdrawn": release.withdrawn,
+                "is_newest": release.newest,
+                "public_text": release.charge.public_text,
+            }
+            for release in self.releases
+        ]
+        skips = [[skip.month, list(skip.mechanisms), skip.public_text] for skip in self.skips]
+        return line_digest({"dataset": self.dataset, "releases": releases, "skips": skips})
+
     def spending(self) -> list[Spent]:
         """From the first month to the last: losses add up, also those of what was withdrawn."""
         if not self.releases:
@@ -107,7 +135,7 @@ class Catalogue:
 
 def read_catalogue(warehouse: Warehouse, ledger: Ledger, dataset: str) -> Catalogue:
     """What is public now."""
-    charges = [charge for charge in ledger.charges(dataset) if charge.state in ("published", "withdrawn")]
+    charges = [charge for charge in ledger.charges(dataset) if charge.manifest_digest is not None]
     order = sorted(charges, key=lambda charge: (charge.mechanism, charge.seq))
     order.sort(key=lambda charge: charge.month, reverse=True)
     return Catalogue(
@@ -129,16 +157,21 @@ def list_release(warehouse: Warehouse, charge: Charge) -> ListedRelease:
 
 def read_recorded(path: Path, charge: Charge) -> dict[str, Any] | None:
     """A manifest that is the one the ledger recorded, which was held against its schema then; None if it is not."""
-    if path.is_symlink() or not path.is_file() or file_checksum(path) != charge.manifest_digest:
+    try:
+        # Read once: somebody may take it away between two looks, and the release that is served is public already.
+        text = None if path.is_symlink() else path.read_bytes()
+    except OSError:
         return None
-    return dict(json.loads(path.read_text(encoding="utf-8")))
+    if text is None or bytes_digest(text) != charge.manifest_digest:
+        return None
+    return dict(json.loads(text))
 
 
 def list_skips(skips: Iterable[Skip], listed: set[tuple[str, str]]) -> list[ListedSkip]:
     """Skips of months without a release of the mechanism; those of a month that say the same are one."""
-    grouped: dict[tuple[str, str], list[str]] = defaultdict(list)
+    grouped: dict[tuple[str, str | None], list[str]] = defaultdict(list)
     for skip in skips:
         if (skip.month, skip.mechanism) not in listed:
-            grouped[skip.month, skip.public_text or SKIPPED_TEXT].append(skip.mechanism)
+            grouped[skip.month, skip.public_text].append(skip.mechanism)
     found = [ListedSkip(month, tuple(sorted(names)), text) for (month, text), names in grouped.items()]
     return sorted(found, key=lambda skip: (skip.month, skip.mechanisms), reverse=True)

@@ -41,7 +41,12 @@ def line_digest(value: Any) -> str:
 
 
 def text_digest(text: str) -> str:
-    return hashlib.sha256(text.encode()).hexdigest()
+    return bytes_digest(text.encode())
+
+
+def bytes_digest(content: bytes) -> str:
+    """SHA-256 of bytes, in hexadecimal: that of a file's is its checksum."""
+    return hashlib.sha256(content).hexdigest()
 
 
 def file_checksum(path: Path) -> str:

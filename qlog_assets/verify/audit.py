@@ -21,14 +21,10 @@ from qlog_assets.door.preconditions import pinned_dataset
 from qlog_assets.door.publication import differences_from_draw
 from qlog_assets.errors import QlogError
 from qlog_assets.ledger import Charge, DamagedLedgerError, Ledger, LedgerError, MissingLedgerError, SaltedHead
-from qlog_assets.ledger.budget import readable, readable_left
-from qlog_assets.ledger.windows import window_words
 from qlog_assets.mechanisms.register import mechanism, releasable_mechanism
 from qlog_assets.pipeline.public_material import PublicLists
 from qlog_assets.report.manifest import MANIFEST_NAME, load_manifest, verify_files, words_of
 from qlog_assets.report.public_zone import (
-    LATEST,
-    PAGES,
     list_entries,
     release_path,
     tombstone_path,
@@ -37,6 +33,7 @@ from qlog_assets.report.public_zone import (
 )
 from qlog_assets.storage.digests import file_checksum
 from qlog_assets.storage.warehouse import Warehouse
+from qlog_assets.verify.accounts import over_budget_findings, recovery_notes, window_notes
 from qlog_assets.verify.lineage import Lineage, batch_notes
 from qlog_assets.verify.recompute import Recomputation, Tell
 from qlog_assets.verify.run_history import door_runs
@@ -167,42 +164,6 @@ def audit_warehouse(
     return report
 
 
-def over_budget_findings(ledger: Ledger, dataset: str | None) -> list[str]:
-    """Accounts that hold more than their budget: only charges that were recovered can do that to them."""
-    return [
-        f"budget of {known.name}: what was charged passes it since charges were recovered: what datasheets say of the "
-        "budget is not kept; qlog ledger set-budget records how much it is"
-        for known in ledger.datasets()
-        if dataset in (None, known.name) and ledger.is_over_budget(known.name)
-    ]
-
-
-def recovery_notes(ledger: Ledger) -> list[str]:
-    """Every time that a witness was given up or charges were brought back: an auditor asks why."""
-    words = {"unwitnessed": "the witness was given up", "recovered": "lost events were brought back"}
-    return [
-        f"ledger: on {event.at[:10]} {words[event.kind]} by {event.who}: {event.facts.get('reason', 'no reason')}"
-        for event in ledger.events()
-        if event.kind in words
-    ]
-
-
-def window_notes(ledger: Ledger, dataset: str | None) -> list[str]:
-    """What the windows of months hold, added up from the ledger's events. Nothing where budgets are for ever."""
-    notes = []
-    for known in ledger.datasets():
-        windows = ledger.windows(known.name)
-        if dataset in (None, known.name) and windows:
-            span, spent = max(windows, key=lambda window: window[1].epsilon)
-            notes.append(
-                f"budget of {known.name}, {window_words(known.window_months)}: {len(windows)} windows added up from "
-                f"the events; the dearest, {span.first} to {span.last}, holds ε = {readable(spent.epsilon)} of "
-                f"{readable_left(known.budget.epsilon)} and δ = {readable(spent.delta)} of "
-                f"{readable_left(known.budget.delta)}"
-            )
-    return notes
-
-
 @contextmanager
 def finishing(report: AuditReport, what: str) -> Iterator[None]:
     """Turn what the machine refuses, a file, a disk, a connection, into a failure of the audit: it is no finding.
@@ -224,11 +185,7 @@ def unreadable_zones(warehouse: Warehouse) -> list[str]:
 
 def without_ledger(warehouse: Warehouse, error: LedgerError) -> AuditReport:
     """What can be said of a warehouse whose ledger is gone or cannot be read."""
-    entries = [
-        path.relative_to(warehouse.released)
-        for path in list_entries(warehouse.released)
-        if path.name not in (LATEST, *PAGES)
-    ]
+    entries = [path.relative_to(warehouse.released) for path in list_entries(warehouse.released)]
     if isinstance(error, MissingLedgerError) and not entries and not pinned_dataset(warehouse).exists():
         return AuditReport([], [])  # nothing was ever charged here
     return AuditReport([], [f"ledger: {error}", *(f"released/{name}: no ledger accounts for it" for name in entries)])

@@ -11,6 +11,7 @@ from pathlib import Path
 from qlog_assets.door.preconditions import pinned_dataset
 from qlog_assets.ledger import Charge, Ledger
 from qlog_assets.report.catalogue import read_catalogue
+from qlog_assets.report.page_record import read_record, record_path
 from qlog_assets.report.public_pages import compare_pages
 from qlog_assets.report.public_zone import latest_path, pointed_at, release_path
 from qlog_assets.storage.scratch import PREFIX
@@ -40,7 +41,10 @@ def audit_catalogue(warehouse: Warehouse, ledger: Ledger, dataset: str | None) -
         name = known[0]
     if name not in known:
         return [], []
-    return compare_pages(read_catalogue(warehouse, ledger, name), warehouse.released)
+    # What was charged for and has no pin is a copy without the private zone, where it is recorded who wrote a page.
+    has_private = pin.is_file() or (warehouse.private.is_dir() and not ledger.charges(name))
+    record = read_record(record_path(warehouse)) if has_private else None
+    return compare_pages(read_catalogue(warehouse, ledger, name), warehouse.released, record)
 
 
 def dropped_guards(ledger: Ledger) -> list[str]:

@@ -34,6 +34,15 @@ def test_a_skip_is_recorded_once_with_its_author_and_run_and_costs_nothing(ledge
     assert ledger.balance(DATASET) == before and ledger.verify_chain() == []
 
 
+def test_what_the_public_was_told_of_a_skip_stays_when_another_reason_is_recorded(ledger_place: str) -> None:
+    ledger = opened(ledger_place)
+    ledger.skip(DATASET, "2006-04", ["safelog"], "half of it is missing", "Nothing yet.")
+    (other,) = ledger.skip(DATASET, "2006-04", ["safelog"], "the vendor confirmed it")
+    assert (other.reason, other.public_text) == ("the vendor confirmed it", "Nothing yet.")
+    (told,) = ledger.skip(DATASET, "2006-04", ["safelog"], "the vendor confirmed it", "Nothing was logged.")
+    assert told.public_text == "Nothing was logged." and ledger.verify_chain() == []
+
+
 def test_a_month_with_a_release_is_not_skipped_and_a_skipped_one_can_be_released(tmp_path: Path) -> None:
     ledger = opened(str(tmp_path / "ledger.db"))
     release_id = published(ledger).release_id

@@ -19,12 +19,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.ledgers import DATASET, hand_in, opened, published, request
 
-from qlog_assets.ledger import Budget, Event, Ledger, LedgerError, Witness, WitnessError
+from qlog_assets.ledger import Budget, Charge, Event, Ledger, LedgerError, Witness, WitnessError
 from qlog_assets.ledger.chain import FIRST_PREVIOUS, broken_links
 from qlog_assets.ledger.recovery import Recovery, recover, reset_witness
+from qlog_assets.ledger.state import fold
 from qlog_assets.ledger.store import Author, Store, url_of
 from qlog_assets.ledger.witness import DatabaseWitness, compare, is_known
 from qlog_assets.ledger.witness_file import FileWitness
+from qlog_assets.report.public_zone import tombstone_texts
 from qlog_assets.storage.digests import canonical_line
 
 pytest_plugins = ("support.ledger_fixtures",)
@@ -228,6 +230,42 @@ def test_what_a_ledger_lost_and_went_on_without_is_charged_once_more(place: str,
     new = FileWitness(Path(place).with_name("new.jsonl"))
     assert Ledger.open(place, witness=new).reserve(**request()) == (own, False)
     assert new.read() == ledger.events()
+
+
+@pytest.mark.parametrize("earlier", [False, True], ids=["this version", "a version up to 0.4.0"])
+def test_a_withdrawal_that_a_ledger_lost_comes_back_with_its_day_and_what_the_public_was_told(
+    place: str, tmp_path: Path, earlier: bool
+) -> None:
+    """Its tombstone is public already, and is held against what the ledger says."""
+    witness = file_witness(tmp_path)
+    ledger = opened(place, witness=witness)
+    charge = published(ledger)
+    set_back(place, lambda: ledger.withdraw(charge.release_id, "why", "A corrected one follows."))
+    *before, withdrawal = witness.read()
+    told = {name: fact for name, fact in withdrawal.facts.items() if not (earlier and name == "public_text")}
+    dated = replace(withdrawal, at="2020-02-02T10:00:00+00:00", payload=canonical_line(told)).sealed()
+    witness = FileWitness(tmp_path / "dated.jsonl")
+    witness.catch_up([*before, dated])
+    remembered = fold(witness.read())[0].charges[charge.release_id]
+    force_unwitnessed(place)
+    assert recover(place, witness, "two keepers").diverged
+    found = ledger.charge(charge.release_id)
+    assert found.state == "withdrawn" and (found.closed_at or "")[:10] == "2020-02-02"
+    assert found.public_text == (None if earlier else "A corrected one follows.")
+    assert tombstone_texts(found) == tombstone_texts(remembered) and ledger.verify_chain() == []
+
+
+def test_what_the_public_was_told_of_a_release_is_kept_where_it_is_charged_as_lost(place: str, tmp_path: Path) -> None:
+    witness = file_witness(tmp_path)
+    ledger = opened(place, witness=witness)
+
+    def withdraw() -> Charge:
+        return ledger.withdraw(published(ledger).release_id, "why", "A corrected one follows.")
+
+    lost = set_back(place, withdraw)
+    force_unwitnessed(place)
+    assert recover(place, witness, "two keepers").charged_as_lost == (lost.release_id,)
+    assert ledger.charge(lost.release_id).public_text == "A corrected one follows."
 
 
 def test_a_file_that_was_withdrawn_stays_out_of_use_although_the_ledger_lost_that(place: str, witness: Witness) -> None:

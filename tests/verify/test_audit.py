@@ -253,6 +253,15 @@ def test_a_ledger_that_is_no_database_is_a_finding(released: Path) -> None:
     assert answer.code == 1 and "file is not a database" in answer.out
 
 
+@pytest.mark.parametrize("name", ["index.html", "datapackage.json", "safelog/2006-03/latest"])
+def test_a_page_or_pointer_that_nobody_wrote_is_found_where_there_never_was_a_ledger(home: Path, name: str) -> None:
+    assert audit(home).ok
+    path = home / "released" / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("forged", encoding="utf-8")
+    assert f"released/{name}: no ledger accounts for it" in audit(home).all_findings
+
+
 def test_a_lost_ledger_is_found_before_anything_was_published(drawn: Path) -> None:
     (drawn / "ledger.db").unlink()
     assert [finding[:27] for finding in audit(drawn).all_findings] == ["ledger: there is no ledger "]
