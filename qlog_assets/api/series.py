@@ -6,6 +6,7 @@ point names its mechanism, variant and noise: counts of different ones are put s
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -185,7 +186,8 @@ def matching_rows(rows: pa.Table, asked: Asked) -> pa.Table:
 def reach_of(error: float, noise: TableNoise | None) -> float:
     """How far from 0 nineteen of twenty noises of this standard deviation stay."""
     like = TableNoise(GAUSSIAN, error) if noise is None or noise.by_row else noise
-    return round(like.within(SHARE), 1)
+    # Rounded up to a tenth: fewer than these are never said to be enough.
+    return math.ceil(10 * like.within(SHARE)) / 10
 
 
 def series_facts(asked: Asked, points: Sequence[SeriesPoint]) -> dict[str, Any]:
