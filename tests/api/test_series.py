@@ -12,7 +12,7 @@ from support.public_files import lay_release, lay_tombstone
 
 import qlog_assets
 from qlog_assets.api.series import ask_for
-from qlog_assets.api.series_plot import draw_series
+from qlog_assets.api.series_plot import draw_series, write_plot
 from qlog_assets.errors import QlogError
 from qlog_assets.mechanisms.register import guarantee, mechanism
 
@@ -105,10 +105,50 @@ def test_the_picture_is_a_png_or_svg_file_and_nothing_half_written(months: Path,
     assert "<svg" in svg.read_text(encoding="utf-8") and "\x1b" not in svg.read_text(encoding="utf-8")
     assert "ends in .png or .svg" in qlog(months, "series", "weather", "--plot", tmp_path / "weather.pdf").refusal
     assert "directory is not there" in qlog(months, "series", "weather", "--plot", tmp_path / "no" / "w.png").refusal
-    taken = tmp_path / "taken.png"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["released", "weather.png", "weather.svg"]
+
+
+def test_a_picture_takes_the_place_of_nothing(months: Path, tmp_path: Path) -> None:
+    taken, link, held = tmp_path / "taken.png", tmp_path / "link.png", tmp_path / "held.svg"
     taken.mkdir()
-    assert "cannot be written" in qlog(months, "series", "weather", "--plot", taken).refusal
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["released", "taken.png", "weather.png", "weather.svg"]
+    link.symlink_to(tmp_path / "elsewhere.png")
+    held.write_text("somebody's")
+    for path in (taken, link, held):
+        assert (
+            "is there already: name another file, or remove it"
+            in qlog(months, "series", "weather", "--plot", path).refusal
+        )
+    assert held.read_text() == "somebody's" and not (tmp_path / "elsewhere.png").exists()
+    asked, points = ask_for("weather", None, None), qlog_assets.series("weather", home=months)
+    with pytest.raises(QlogError, match="is there already"):
+        write_plot(held, asked, points)
+    assert held.read_text() == "somebody's", "also if it came after the first look"
+    closed = tmp_path / "closed"
+    with pytest.raises(QlogError, match="cannot be written"):
+        write_plot(closed / "weather.png", asked, points)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["held.svg", "link.png", "released", "taken.png"]
+
+
+def test_no_picture_is_written_among_releases_or_into_the_warehouse(tmp_path: Path) -> None:
+    home, downloads = tmp_path / "warehouse", tmp_path / "downloads"
+    lay_release(home / "released", "2006-03", {"queries": [("weather", 940)]})
+    lay_release(downloads, "2006-03", {"queries": [("weather", 940)]})
+    (home / "private").mkdir()
+    (tmp_path / "door").symlink_to(home / "private")
+    before = sorted(path for path in tmp_path.rglob("*"))
+    for words in (
+        ("--plot", home / "released" / "w.png"),
+        ("--plot", home / "private" / "w.svg"),
+        ("--plot", tmp_path / "door" / "w.svg"),
+        ("--plot", home / "w.png", "--home", downloads),
+        ("--plot", downloads / "safelog" / "2006-03" / "w.png", "--home", downloads),
+        ("--plot", downloads / "safelog" / ".." / "w.png", "--home", downloads),
+    ):
+        assert (
+            "holds releases or what is private: name a place outside it"
+            in qlog(home, "series", "weather", *words).refusal
+        )
+    assert sorted(path for path in tmp_path.rglob("*")) == before
 
 
 def test_what_cannot_be_followed_is_said_in_one_line(months: Path, tmp_path: Path) -> None:
