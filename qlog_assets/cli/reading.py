@@ -176,7 +176,7 @@ def series_lines(facts: dict[str, Any]) -> None:
     show_table(["month", "mechanism", "variant", "users", "±", "19 of 20 within", ""], rows)
     for line in series_notes(points):
         console.print(printable(line))
-    for line in facts["mixed"]:
+    for line in (*facts["mixed"], *facts["caveats"]):
         console.print(printable(line))
     if facts["plot"] is not None:
         console.print(f"plot: {printable(facts['plot'])}")

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import math
 import os
 from pathlib import Path
 
+import numpy as np
 import pytest
 from support.cli import qlog
 from support.public_files import lay_release, lay_tombstone
@@ -15,6 +17,7 @@ from qlog_assets.api.series import ask_for
 from qlog_assets.api.series_plot import draw_series, write_plot
 from qlog_assets.errors import QlogError
 from qlog_assets.mechanisms.register import guarantee, mechanism
+from qlog_assets.report.table_noise import GEOMETRIC, TableNoise
 
 CLICKS = [("weather", "http://weather.example", 402)]
 
@@ -73,6 +76,37 @@ def test_the_command_tells_gaps_as_gaps_and_draws_bars(months: Path) -> None:
     told = qlog(months, "series", "weather", "--json").json
     assert told["query"] == "weather" and told["mixed"] == [] and told["plot"] is None
     assert [point["users"] for point in told["points"]] == [940, None, 310, None, None, None]
+
+
+def test_ranges_are_said_of_noises_where_a_threshold_chose_the_rows(months: Path) -> None:
+    said = qlog(months, "series", "weather")
+    assert "19 of 20 is said of noises, not of rows" in said.success
+    told = qlog(months, "series", "weather", "--json").json
+    assert len(told["caveats"]) == 1 and [point["passed"] for point in told["points"][:2]] == [True, False]
+    assert qlog(months, "series", "unheard of", "--json").json["caveats"] == [], "nothing is printed of it"
+    (path,) = months.glob("safelog/2006-03/*/manifest.json")
+    manifest = json.loads(path.read_text(encoding="utf-8"))
+    manifest["tables"]["clicks"]["noise"]["tested"] = False
+    path.write_text(json.dumps(manifest), encoding="utf-8")
+    (clicked, *_) = qlog_assets.series("weather", url="http://weather.example", home=months)
+    assert clicked.low is not None and not clicked.passed, "chosen first, and counted afterwards with fresh noise"
+
+
+@pytest.mark.parametrize(("threshold", "share", "lifted"), [(45, "39 %", "30"), (100, "89 %", "8"), (200, "95 %", "2")])
+def test_what_the_page_says_of_counts_near_a_threshold_is_what_the_law_gives(
+    threshold: int, share: str, lifted: str
+) -> None:
+    """Exactly: noise of scale 10, and of counts twice as high a quarter as many, printed within 10 of the threshold."""
+    noise = TableNoise(GEOMETRIC, 10.0)
+    lifts, counts = np.arange(-600, 601), np.arange(1, 20_000)
+    chances = np.exp(-np.abs(lifts) / 10)
+    noisy = counts[:, None] + lifts[None, :]
+    weights = np.where((noisy >= threshold) & (noisy < threshold + 10), chances / counts[:, None] ** 2.0, 0)
+    weights /= weights.sum()
+    within = weights[:, np.abs(lifts) <= noise.within(0.95)].sum()
+    assert (f"{within:.0%}".replace("%", " %"), f"{(weights * lifts).sum():.0f}") == (share, lifted)
+    page = (Path(__file__).resolve().parents[2] / "docs" / "reading.md").read_text(encoding="utf-8")
+    assert f"| {threshold} | {share} | {lifted} |" in page
 
 
 def test_months_that_were_not_made_alike_are_said_to_be_and_are_not_joined_in_the_picture(months: Path) -> None:
