@@ -6,6 +6,7 @@ point names its mechanism, variant and noise: counts of different ones are put s
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -59,8 +60,11 @@ class SeriesPoint:
     """The noisy count, where it is printed."""
     standard_error: float | None = None
     low: float | None = None
-    """From here to `high` the count without noise is, for 19 of 20 rows; None where the noise is not known."""
+    """From here to `high` the count without noise is, for 19 of 20 noises; None where the noise is not known. Of rows
+    that `passed` a threshold it is fewer near that."""
     high: float | None = None
+    passed: bool = False
+    """Whether it is printed because this very count passed a threshold: near that, noise was mostly upwards."""
     fewer_than_about: int | None = None
     """Where it is not printed: from so many users on it is at least as likely as not that it would be."""
     condition: str = ""
@@ -168,6 +172,7 @@ def point_of(found: PublicMonth, asked: Asked) -> SeriesPoint:
         standard_error=error,
         low=None if reach is None else max(0.0, users - reach),
         high=None if reach is None else users + reach,
+        passed=noise is not None and noise.tested,
     )
 
 
@@ -185,7 +190,8 @@ def matching_rows(rows: pa.Table, asked: Asked) -> pa.Table:
 def reach_of(error: float, noise: TableNoise | None) -> float:
     """How far from 0 nineteen of twenty noises of this standard deviation stay."""
     like = TableNoise(GAUSSIAN, error) if noise is None or noise.by_row else noise
-    return round(like.within(SHARE), 1)
+    # Rounded up to a tenth: fewer than these are never said to be enough.
+    return math.ceil(10 * like.within(SHARE)) / 10
 
 
 def series_facts(asked: Asked, points: Sequence[SeriesPoint]) -> dict[str, Any]:
@@ -196,7 +202,18 @@ def series_facts(asked: Asked, points: Sequence[SeriesPoint]) -> dict[str, Any]:
         "next_query": asked.next_query,
         "points": [asdict(point) for point in points],
         "mixed": mixed_words(points),
+        "caveats": caveat_words(points),
     }
+
+
+def caveat_words(points: Sequence[SeriesPoint]) -> list[str]:
+    """What must be said of ranges, where there are any that threshold and noise made together."""
+    if not any(point.passed and point.low is not None for point in points):
+        return []
+    return [
+        "19 of 20 is said of noises, not of rows: a count near the least printed one was mostly lifted there by noise, "
+        "is too high on average, and leaves its range more often (docs/reading.md)"
+    ]
 
 
 def mixed_words(points: Sequence[SeriesPoint]) -> list[str]:

@@ -8,15 +8,18 @@ from __future__ import annotations
 
 import io
 import os
+import secrets
 from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
 from textwrap import wrap
 from typing import TYPE_CHECKING
 
+from qlog_assets.api.reading import public_home
 from qlog_assets.api.series import Asked, SeriesPoint
 from qlog_assets.errors import QlogError
 from qlog_assets.months import Month, months_between
+from qlog_assets.settings import home_from_environment
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -29,23 +32,38 @@ LEGEND_WIDTH = 34
 GAPS = ("withdrawn", "no release", "no such table")
 
 
-def refuse_plot(path: Path) -> None:
-    """Raise, before any work, where a picture could not be written."""
+def refuse_plot(path: Path, home: Path | None) -> None:
+    """Raise, before any work, where a picture could not be written, or does not belong: among releases or private data.
+
+    `home` is where releases are read, if it is not the warehouse of QLOG_HOME.
+    """
     if path.suffix.lower() not in FORMATS:
         raise QlogError(f"--plot {path}: name a file that ends in .png or .svg")
     if not path.parent.is_dir():
         raise QlogError(f"--plot {path}: its directory is not there: make it first")
+    for kept in {public_home(home), home_from_environment()}:
+        if path.parent.resolve().is_relative_to(kept):
+            raise QlogError(f"--plot {path}: {kept} holds releases or what is private: name a place outside it")
+    if os.path.lexists(path):
+        raise QlogError(f"--plot {path}: is there already: name another file, or remove it")
 
 
 def write_plot(path: Path, asked: Asked, points: Sequence[SeriesPoint]) -> None:
-    """Write the picture whole or not at all."""
+    """Write the picture whole or not at all, and in the place of nothing."""
     drawn = draw_series(asked, points, FORMATS[path.suffix.lower()])
-    scratch = path.with_name(f".{path.name}.{os.getpid()}")
+    scratch = path.with_name(f".qlog-{secrets.token_hex(8)}")
     try:
-        scratch.write_bytes(drawn)
-        os.replace(scratch, path)
+        opened = os.open(scratch, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o666)
+        try:
+            with os.fdopen(opened, "wb") as stream:
+                stream.write(drawn)
+            # Not a rename, which would take the place of a file that came in the meantime.
+            os.link(scratch, path)
+        finally:
+            scratch.unlink()
+    except FileExistsError:
+        raise QlogError(f"--plot {path}: is there already: name another file, or remove it") from None
     except OSError as error:
-        scratch.unlink(missing_ok=True)
         raise QlogError(f"--plot {path}: cannot be written ({os.strerror(error.errno or 0)})") from None
 
 

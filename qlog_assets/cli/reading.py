@@ -51,7 +51,9 @@ def register(app: typer.Typer) -> None:
                 autocompletion=lambda: list(folder_names("stages.py")),
             ),
         ] = None,
-        plot: Annotated[Path | None, typer.Option(help="Where to write a picture, a PNG or SVG file")] = None,
+        plot: Annotated[
+            Path | None, typer.Option(help="Where to write a picture: a new PNG or SVG file outside the warehouse")
+        ] = None,
         home: Home = None,
         as_json: Json = False,
     ) -> None:
@@ -61,7 +63,7 @@ def register(app: typer.Typer) -> None:
         from qlog_assets.api.series_plot import refuse_plot, write_plot
 
         if plot is not None:
-            refuse_plot(plot)
+            refuse_plot(plot, home)
         asked = ask_for(query, url, next_query)
         points = find_series(home, asked, mechanism)
         if plot is not None:
@@ -92,7 +94,7 @@ def release_lines(facts: dict[str, Any]) -> None:
     ]
     show_table(["table", "rows", "standard error of a count", "a row needs about", "columns"], rows)
     for condition in dict.fromkeys(told["condition"] for told in facts["tables"].values() if told["condition"]):
-        console.print(f"* {condition}")
+        console.print(printable(f"* {condition}"))
     console.print(f"rows: qlog show {facts['mechanism']} {facts['month']} {next(iter(facts['tables']))}")
     console.print(f"files: {printable(facts['path'])}")
 
@@ -174,8 +176,8 @@ def series_lines(facts: dict[str, Any]) -> None:
     show_table(["month", "mechanism", "variant", "users", "±", "19 of 20 within", ""], rows)
     for line in series_notes(points):
         console.print(printable(line))
-    for line in facts["mixed"]:
-        console.print(line)
+    for line in (*facts["mixed"], *facts["caveats"]):
+        console.print(printable(line))
     if facts["plot"] is not None:
         console.print(f"plot: {printable(facts['plot'])}")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import re
 import time
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -26,10 +27,12 @@ from qlog_assets.report.markdown import table as markdown_table
 from qlog_assets.report.public_reading import PublicRelease
 from qlog_assets.report.spending import spending_by_month, spending_picture
 from qlog_assets.report.table_noise import TableNoise
-from qlog_assets.report.tables import ERROR_COLUMN, Column
+from qlog_assets.report.tables import ERROR_COLUMN, MONTH_COLUMN, Column
 from qlog_assets.storage.partition import Partition
 
 PREVIEW_ROWS = 10
+LINKED = re.compile(r"://|www\.|mailto:|xmpp:|@", re.IGNORECASE)
+"""What GitHub's Markdown, which Dagster shows, makes a link of without being asked."""
 OWNERS = ["team:privacy-engineering"]
 
 
@@ -112,14 +115,20 @@ def column_schema(columns: Iterable[Column]) -> dg.TableSchema:
 
 
 def rows_as_markdown(rows: pa.Table) -> str:
-    """Rows as a table. What people typed stands there as text: it can neither link nor load nor break the table."""
+    """Rows as a table, without the month that the page is of. What people typed stands there as text: it can neither
+    link nor load nor break the table."""
+    rows = rows.drop_columns([name for name in rows.column_names if name == MONTH_COLUMN])
     shown = [[as_plain_text(str(value)) for value in row.values()] for row in rows.to_pylist()]
     return markdown_table(rows.column_names, shown)
 
 
 def as_plain_text(text: str) -> str:
-    """Somebody's words in a Markdown page: neither a link nor a picture nor a tag, whatever they typed."""
-    return "".join(f"\\{sign}" if sign in "\\`*[]<>!" else sign if sign.isprintable() else "\ufffd" for sign in text)
+    """Somebody's words in a Markdown page: neither a link nor a picture nor a tag, whatever they typed.
+
+    Bare addresses become links, and a backslash does not stop that: a space without width stands in them.
+    """
+    escaped = (f"\\{sign}" if sign in "\\`*[]<>!" else sign if sign.isprintable() else "\ufffd" for sign in text)
+    return LINKED.sub(lambda found: f"{found[0][:-1]}\u200b{found[0][-1]}", "".join(escaped))
 
 
 def count_pictures(rows: pa.Table, facts: Mapping[str, Any]) -> dict[str, Any]:

@@ -93,7 +93,11 @@ def citation_bibtex(manifest: Mapping[str, Any]) -> str:
 
 
 def citation_cff(manifest: Mapping[str, Any]) -> str:
-    """The release as a file `CITATION.cff`, version 1.2.0 of the Citation File Format."""
+    """The release as a file `CITATION.cff`, version 1.2.0 of the Citation File Format.
+
+    `date-released` is the day of the draw, which the ledger fixes: publishing may follow later and may be repeated, and
+    a file that is made again has the same bytes.
+    """
     licence, stated = licence_name(manifest), one_line(manifest["about"]["licence"] or "")
     about = release_description(manifest) + (f" Licence: {stated}" if stated else "")
     lines = [

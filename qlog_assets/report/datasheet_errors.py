@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 from qlog_assets.report.account import join_words
 from qlog_assets.report.datasheet_numbers import Numbers
-from qlog_assets.report.table_noise import Reach, TableNoise
+from qlog_assets.report.table_noise import GEOMETRIC, Reach, TableNoise, least_users
 from qlog_assets.report.tables import ERROR_COLUMN
 
 Said = TypeVar("Said", bound=Hashable)
@@ -79,8 +79,8 @@ def summarise_noise(name: str, facts: Mapping[str, Any], invented: float, number
     return (
         name,
         least + numbers.within(noise.deviation),
-        f"{least}±{numbers.within(noise.within(0.5))}",
-        f"{least}±{numbers.within(noise.within(0.95))}",
+        f"{least}±{_width(noise, 0.5, numbers)}",
+        f"{least}±{_width(noise, 0.95, numbers)}",
         tell_threshold(facts),
         numbers.invented(invented),
     )
@@ -93,8 +93,8 @@ def summarise_noise_earlier(name: str, facts: Mapping[str, Any], invented: float
     return (
         name,
         least + numbers.within(noise.deviation),
-        f"{least}±{numbers.within(noise.within(0.5))}",
-        f"{least}±{numbers.within(noise.within(0.95))}",
+        f"{least}±{numbers.within(noise.nearly_within(0.5))}",
+        f"{least}±{numbers.within(noise.nearly_within(0.95))}",
         f"{facts['threshold']:,}",
         numbers.invented(invented),
     )
@@ -104,23 +104,31 @@ def tell_error_of(count: int, facts: Mapping[str, Any], largest: float | None, n
     """How far off a count may be, for somebody who reads nothing else. `largest` is the largest standard error of the
     table's rows, where they differ."""
     noise = TableNoise.from_json(facts["noise"])
-    half, most = noise.within(0.5), noise.within(0.95)
+    most = noise.within(0.95)
     what = f"a count of {count:,}"
     if facts["threshold"] is None:
         what = f"the noisy number behind something that {count:,} users did"
-    words = f"In 19 of 20 cases noise moves {what} by no more than {_share(most, count, numbers)}"
+    share = _share(_width(noise, 0.95, numbers), most, count, numbers)
+    words = f"In 19 of 20 cases noise moves {what} by no more than {share}"
     if not noise.by_row:
-        return f"{words}, in half of all cases by no more than {numbers.within(half)}."
+        return f"{words}, in half of all cases by no more than {_width(noise, 0.5, numbers)}."
     if largest is None:
         return f"{words} where it is least, and by more elsewhere."
     if largest > noise.deviation:
-        widest = _share(most / noise.deviation * largest, count, numbers)
-        words = f"{words} where it is least, and by no more than {widest} where it is largest"
+        widest = most / noise.deviation * largest
+        share = _share(numbers.within(widest), widest, count, numbers)
+        words = f"{words} where it is least, and by no more than {share} where it is largest"
     return f"{words}. What holds for a row is about twice its {ERROR_COLUMN}."
 
 
-def _share(users: float, count: int, numbers: Numbers) -> str:
-    return f"{numbers.within(users)} users ({numbers.relative(users / count)})"
+def _width(noise: TableNoise, share: float, numbers: Numbers) -> str:
+    """How far from 0 a share of the noise stays, in print: whole users where noise is whole."""
+    width = noise.within(share)
+    return f"{width:,}" if noise.law == GEOMETRIC else numbers.within(width)
+
+
+def _share(told: str, users: float, count: int, numbers: Numbers) -> str:
+    return f"{told} {'user' if users == 1 else 'users'} ({numbers.relative(users / count)})"
 
 
 def tell_threshold(facts: Mapping[str, Any]) -> str:
@@ -225,18 +233,6 @@ def chances_missing(noise: TableNoise, facts: Mapping[str, Any]) -> dict[str, Ca
         "Missing, if on a public list": _tested(noise, threshold, only_if_held=False),
         "Missing, if on none": _tested(noise, outside),
     }
-
-
-def least_users(chance: Callable[[int], float], at_most: float) -> int:
-    """The least number of users with at most this chance, which falls as they grow: by doubling, then by halves."""
-    high = 1
-    while chance(high) > at_most:
-        high *= 2
-    low = 0
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (middle, high) if chance(middle) > at_most else (low, middle)
-    return high
 
 
 def _tested(noise: TableNoise, threshold: int, *, only_if_held: bool = True) -> Callable[[int], float]:

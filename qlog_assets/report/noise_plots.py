@@ -10,10 +10,10 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from qlog_assets.report.datasheet_errors import chances_missing, least_users
+from qlog_assets.report.datasheet_errors import chances_missing
 from qlog_assets.report.datasheet_numbers import Numbers
 from qlog_assets.report.plots import Axis, Curve, curves
-from qlog_assets.report.table_noise import TableNoise
+from qlog_assets.report.table_noise import TableNoise, least_users
 
 DECADES = 3
 STEPS = 60

@@ -7,6 +7,7 @@ manifest is the one that was published only the publisher's ledger can tell (`ql
 
 from __future__ import annotations
 
+import csv
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -20,7 +21,15 @@ from qlog_assets.errors import ParameterError, QlogError
 from qlog_assets.months import Month
 from qlog_assets.report.manifest import MANIFEST_NAME, load_manifest
 from qlog_assets.report.public_zone import LATEST, list_entries
-from qlog_assets.report.tables import ERROR_COLUMN, Column, TableLayout, add_month, describe_file, read_csv
+from qlog_assets.report.tables import (
+    ERROR_COLUMN,
+    MONTH_COLUMN,
+    Column,
+    TableLayout,
+    add_month,
+    describe_file,
+    read_csv,
+)
 
 TOMBSTONE = ".withdrawn.json"
 
@@ -93,10 +102,37 @@ class PublicRelease:
                 continue
             if asdict(describe_file(path)) != file:
                 raise QlogError(f"{path}: is not the file that was published: download it again, or run qlog audit")
-            # Not `read_table`, which makes columns of folders that are called `a=b`.
-            rows = pq.ParquetFile(path).read() if kind == "parquet" else read_csv(path, layout_of(name, facts))
-            return add_month(rows, self.month)
+            return add_month(read_rows(path, layout_of(name, facts)), self.month)
         raise QlogError(f"{self.path / name}: neither its Parquet nor its CSV file is there: download it again")
+
+
+def read_rows(path: Path, layout: TableLayout) -> pa.Table:
+    """The rows of a Parquet or CSV file, or one line if they are not what the layout says.
+
+    A checksum tells that a file is the one that a manifest names, and not that either is honest.
+    """
+    try:
+        # Not `read_table`, which makes columns of folders that are called `a=b`.
+        rows = pq.ParquetFile(path).read() if path.suffix == ".parquet" else read_csv(path, layout)
+        rows.validate(full=True)
+    except (pa.ArrowException, OSError, ValueError, LookupError, StopIteration, csv.Error):
+        rows = None
+    if rows is None or not fits_layout(rows, layout):
+        raise QlogError(f"{path}: is not the table that its manifest describes: tell whoever published it")
+    return rows
+
+
+def fits_layout(rows: pa.Table, layout: TableLayout) -> bool:
+    """Whether rows have the columns of a layout in its order and types, each name once, and no value is missing."""
+    found, told = [(field.name, field.type) for field in rows.schema], layout.schema
+    types = {column.name: column.type for column in layout.columns}
+    return (
+        found == [(field.name, field.type) for field in told]
+        and len(types) == len(found)
+        and types.get(ERROR_COLUMN, "integer") == "integer"
+        and types.get(MONTH_COLUMN, "text") == "text"
+        and not any(column.null_count for column in rows.columns)
+    )
 
 
 def layout_of(name: str, facts: Mapping[str, Any]) -> TableLayout:

@@ -8,7 +8,7 @@ public lists. Floats, because these are words about a draw and decide nothing in
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from statistics import NormalDist
 from typing import Any, Literal
@@ -53,10 +53,8 @@ class Reach:
     @property
     def even_users(self) -> int:
         """How many such users make it at least as likely as not that the item is named, about."""
-        users = (max if self.every else min)(math.ceil(look.users) for look in self.looks)
-        while self.chance_missing(users) > 0.5:
-            users += 1
-        return users
+        start = (max if self.every else min)(math.ceil(look.users) for look in self.looks)
+        return least_users(self.chance_missing, 0.5, start=start)
 
 
 @dataclass(frozen=True)
@@ -96,7 +94,22 @@ class TableNoise:
         return self.scale if self.law == GAUSSIAN else geometric_deviation(self.scale)
 
     def within(self, share: float) -> float:
-        """How far from 0 this share of all noise stays, about."""
+        """How far from 0 at least this share of all noise stays: of geometric noise the least whole number.
+
+        Gaussian noise is drawn in small parts of a user, where the normal law is as good as its own.
+        """
+        if self.law == GAUSSIAN:
+            return self.nearly_within(share)
+        decay = math.exp(-1 / self.scale)
+        beyond = 0.0 if self.largest is None else 2 * survival(self.scale, self.largest + 1)
+        outside = 1 - share * (1 - beyond)
+        # P[|z| > k] = 2·a^(k+1)/(1+a). One less is tried first: the logarithm may be off by its last digit.
+        first = max(0, math.ceil(-self.scale * math.log(outside * (1 + decay) / 2)) - 2)
+        tried = (first, first + 1)
+        return next((k for k in tried if 2 * math.exp(-(k + 1) / self.scale) / (1 + decay) <= outside), first + 2)
+
+    def nearly_within(self, share: float) -> float:
+        """The same as if noise were no whole numbers: what pages up to the third words say."""
         if self.law == GEOMETRIC:
             return -self.scale * math.log(1 - share)
         return self.scale * NormalDist().inv_cdf((1 + share) / 2)
@@ -131,6 +144,18 @@ class TableNoise:
             Reach(**{**reach, "looks": tuple(Look(**look) for look in reach["looks"])}) for reach in facts["reaches"]
         )
         return cls(**{**kept, "reaches": reaches})
+
+
+def least_users(chance: Callable[[int], float], at_most: float, *, start: int = 1) -> int:
+    """The least number of users from `start` on with at most this chance, which falls as they grow: by steps that
+    double, then by halves."""
+    low, high, step = start - 1, start, 1
+    while chance(high) > at_most:
+        low, high, step = high, high + step, 2 * step
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if chance(middle) > at_most else (low, middle)
+    return high
 
 
 def geometric_deviation(scale: float) -> float:

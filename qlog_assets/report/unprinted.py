@@ -8,9 +8,10 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
-from qlog_assets.report.table_noise import TableNoise
+from qlog_assets.report.table_noise import TableNoise, least_users
 
 
 @dataclass(frozen=True)
@@ -47,7 +48,6 @@ def tell_unprinted(facts: Mapping[str, Any], noise: TableNoise | None) -> Unprin
 
 def even_users(noise: TableNoise, threshold: int) -> int:
     """The fewest users from which on a tested count is at least as likely as not to be printed."""
-    users = max(noise.min_users, math.ceil(threshold if noise.tested_from is None else noise.tested_from), 1)
-    while noise.chance_missing(users, threshold, only_if_held=not noise.among) > 0.5:
-        users += 1
-    return users
+    start = max(noise.min_users, math.ceil(threshold if noise.tested_from is None else noise.tested_from), 1)
+    chance = partial(noise.chance_missing, threshold=threshold, only_if_held=not noise.among)
+    return least_users(chance, 0.5, start=start)

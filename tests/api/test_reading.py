@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
+import io
+import json
 import os
 import subprocess
 import sys
+from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from support.cli import qlog
 from support.public_files import lay_release, lay_tombstone
 
 import qlog_assets
+from qlog_assets.cli.output import console
+from qlog_assets.cli.reading import release_lines
 from qlog_assets.errors import QlogError
+from qlog_assets.report.tables import describe_file
 
 MARCH, APRIL = "2006-03", "2006-04"
 ROWS = {
@@ -153,6 +161,70 @@ def test_released_texts_reach_the_terminal_without_what_it_would_obey(downloads:
     told = qlog(downloads, "show", "safelog", MARCH, "queries", "--json")
     assert "\x1b" not in told.out and "\x9b" not in told.out and "größe" in told.out
     assert told.json["shown"][2]["query"] == "red \x1b[31malert\x9b2J", "and the JSON means the same"
+
+
+def test_a_manifest_cannot_drive_the_terminal(downloads: Path) -> None:
+    """Its words on which items can be rows are printed: free text once, so the schema and the printing both refuse."""
+    (path,) = downloads.glob("safelog/2006-03/*/manifest.json")
+    manifest = json.loads(path.read_text(encoding="utf-8"))
+    manifest["tables"]["clicks"]["noise"]["among"] = "clicks\x1b]0;gone\x07\x1b[2J"
+    path.write_text(json.dumps(manifest), encoding="utf-8")
+    assert (
+        "'tables.clicks.noise.among' is not what the schema allows" in qlog(downloads, "show", "safelog", MARCH).refusal
+    )
+    told = {"mechanism": "safelog", "month": MARCH, "variant": "sound", "epsilon": 1, "delta": 0, "unit": "user"}
+    table = {"rows": 1, "columns": ["query"], "deviation": None, "row_needs_about": 3, "condition": "a\x1b[2Jb\u202e"}
+    with console.capture() as said:
+        release_lines({**told, "path": "there", "tables": {"queries": table}})
+    assert r"* a\x1b[2Jb\u202e" in said.get() and "\x1b[2J" not in said.get()
+
+
+def fits_its_manifest(downloads: Path, content: bytes) -> None:
+    """Put bytes in place of a table's Parquet file, and their checksum into the manifest."""
+    (path,) = downloads.glob("safelog/2006-03/*/clicks.parquet")
+    path.write_bytes(content)
+    manifest = json.loads((path.parent / "manifest.json").read_text(encoding="utf-8"))
+    manifest["tables"]["clicks"]["files"]["parquet"] = asdict(describe_file(path))
+    (path.parent / "manifest.json").write_text(json.dumps(manifest), encoding="utf-8")
+
+
+def parquet(**columns: Any) -> bytes:
+    page = io.BytesIO()
+    pq.write_table(pa.table(columns), page)
+    return page.getvalue()
+
+
+NOT_A_TABLE = {
+    "no Parquet at all": b"PAR1 and nothing else PAR1",
+    "empty": b"",
+    "a column is missing": parquet(query=["weather"], users=[402]),
+    "a column too many": parquet(query=["weather"], url=["a"], users=[402], more=[1]),
+    "texts for numbers": parquet(query=["weather"], url=["a"], users=["402"]),
+    "a count is null": parquet(query=["weather"], url=["a"], users=pa.array([None], pa.int64())),
+    "no text": parquet(query=pa.array([b"\xff"]).view(pa.string()), url=["a"], users=[402]),
+}
+
+
+@pytest.mark.parametrize("content", NOT_A_TABLE.values(), ids=NOT_A_TABLE)
+def test_a_file_that_fits_its_manifest_and_is_not_the_table_it_describes_is_one_line(
+    downloads: Path, content: bytes
+) -> None:
+    fits_its_manifest(downloads, content)
+    asked = [("show", "safelog", MARCH, "clicks"), ("series", "weather", "--url", "http://weather.example")]
+    for words in asked:
+        assert "clicks.parquet: " in (refusal := qlog(downloads, *words).refusal), refusal
+        assert "is not the table that its manifest describes: tell whoever published it" in refusal
+
+
+def test_a_csv_file_that_is_not_the_table_is_refused_alike(downloads: Path) -> None:
+    (path,) = downloads.glob("safelog/2006-03/*/clicks.csv")
+    manifest = json.loads((path.parent / "manifest.json").read_text(encoding="utf-8"))
+    path.with_suffix(".parquet").unlink()
+    for content in (b"", b"query\n\xff\n", b'query,url,users\n"a","b","c"\n', b'query,url\n"a","b"\n'):
+        path.write_bytes(content)
+        manifest["tables"]["clicks"]["files"]["csv"] = asdict(describe_file(path))
+        (path.parent / "manifest.json").write_text(json.dumps(manifest), encoding="utf-8")
+        assert "clicks.csv: is not the table" in qlog(downloads, "show", "safelog", MARCH, "clicks").refusal
 
 
 @pytest.mark.parametrize("rows", [0, -1, 10**9])

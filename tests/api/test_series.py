@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import json
 import math
 import os
 from pathlib import Path
 
+import numpy as np
 import pytest
 from support.cli import qlog
 from support.public_files import lay_release, lay_tombstone
 
 import qlog_assets
 from qlog_assets.api.series import ask_for
-from qlog_assets.api.series_plot import draw_series
+from qlog_assets.api.series_plot import draw_series, write_plot
 from qlog_assets.errors import QlogError
 from qlog_assets.mechanisms.register import guarantee, mechanism
+from qlog_assets.report.table_noise import GEOMETRIC, TableNoise
 
 CLICKS = [("weather", "http://weather.example", 402)]
 
@@ -75,6 +78,37 @@ def test_the_command_tells_gaps_as_gaps_and_draws_bars(months: Path) -> None:
     assert [point["users"] for point in told["points"]] == [940, None, 310, None, None, None]
 
 
+def test_ranges_are_said_of_noises_where_a_threshold_chose_the_rows(months: Path) -> None:
+    said = qlog(months, "series", "weather")
+    assert "19 of 20 is said of noises, not of rows" in said.success
+    told = qlog(months, "series", "weather", "--json").json
+    assert len(told["caveats"]) == 1 and [point["passed"] for point in told["points"][:2]] == [True, False]
+    assert qlog(months, "series", "unheard of", "--json").json["caveats"] == [], "nothing is printed of it"
+    (path,) = months.glob("safelog/2006-03/*/manifest.json")
+    manifest = json.loads(path.read_text(encoding="utf-8"))
+    manifest["tables"]["clicks"]["noise"]["tested"] = False
+    path.write_text(json.dumps(manifest), encoding="utf-8")
+    (clicked, *_) = qlog_assets.series("weather", url="http://weather.example", home=months)
+    assert clicked.low is not None and not clicked.passed, "chosen first, and counted afterwards with fresh noise"
+
+
+@pytest.mark.parametrize(("threshold", "share", "lifted"), [(45, "39 %", "30"), (100, "89 %", "8"), (200, "95 %", "2")])
+def test_what_the_page_says_of_counts_near_a_threshold_is_what_the_law_gives(
+    threshold: int, share: str, lifted: str
+) -> None:
+    """Exactly: noise of scale 10, and of counts twice as high a quarter as many, printed within 10 of the threshold."""
+    noise = TableNoise(GEOMETRIC, 10.0)
+    lifts, counts = np.arange(-600, 601), np.arange(1, 20_000)
+    chances = np.exp(-np.abs(lifts) / 10)
+    noisy = counts[:, None] + lifts[None, :]
+    weights = np.where((noisy >= threshold) & (noisy < threshold + 10), chances / counts[:, None] ** 2.0, 0)
+    weights /= weights.sum()
+    within = weights[:, np.abs(lifts) <= noise.within(0.95)].sum()
+    assert (f"{within:.0%}".replace("%", " %"), f"{(weights * lifts).sum():.0f}") == (share, lifted)
+    page = (Path(__file__).resolve().parents[2] / "docs" / "reading.md").read_text(encoding="utf-8")
+    assert f"| {threshold} | {share} | {lifted} |" in page
+
+
 def test_months_that_were_not_made_alike_are_said_to_be_and_are_not_joined_in_the_picture(months: Path) -> None:
     chosen = mechanism("safelog").parameters()
     lay_release(months, "2006-04", {"queries": [("weather", 500)]}, guarantee=guarantee("safelog", "modern", chosen))
@@ -105,10 +139,50 @@ def test_the_picture_is_a_png_or_svg_file_and_nothing_half_written(months: Path,
     assert "<svg" in svg.read_text(encoding="utf-8") and "\x1b" not in svg.read_text(encoding="utf-8")
     assert "ends in .png or .svg" in qlog(months, "series", "weather", "--plot", tmp_path / "weather.pdf").refusal
     assert "directory is not there" in qlog(months, "series", "weather", "--plot", tmp_path / "no" / "w.png").refusal
-    taken = tmp_path / "taken.png"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["released", "weather.png", "weather.svg"]
+
+
+def test_a_picture_takes_the_place_of_nothing(months: Path, tmp_path: Path) -> None:
+    taken, link, held = tmp_path / "taken.png", tmp_path / "link.png", tmp_path / "held.svg"
     taken.mkdir()
-    assert "cannot be written" in qlog(months, "series", "weather", "--plot", taken).refusal
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["released", "taken.png", "weather.png", "weather.svg"]
+    link.symlink_to(tmp_path / "elsewhere.png")
+    held.write_text("somebody's")
+    for path in (taken, link, held):
+        assert (
+            "is there already: name another file, or remove it"
+            in qlog(months, "series", "weather", "--plot", path).refusal
+        )
+    assert held.read_text() == "somebody's" and not (tmp_path / "elsewhere.png").exists()
+    asked, points = ask_for("weather", None, None), qlog_assets.series("weather", home=months)
+    with pytest.raises(QlogError, match="is there already"):
+        write_plot(held, asked, points)
+    assert held.read_text() == "somebody's", "also if it came after the first look"
+    closed = tmp_path / "closed"
+    with pytest.raises(QlogError, match="cannot be written"):
+        write_plot(closed / "weather.png", asked, points)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["held.svg", "link.png", "released", "taken.png"]
+
+
+def test_no_picture_is_written_among_releases_or_into_the_warehouse(tmp_path: Path) -> None:
+    home, downloads = tmp_path / "warehouse", tmp_path / "downloads"
+    lay_release(home / "released", "2006-03", {"queries": [("weather", 940)]})
+    lay_release(downloads, "2006-03", {"queries": [("weather", 940)]})
+    (home / "private").mkdir()
+    (tmp_path / "door").symlink_to(home / "private")
+    before = sorted(path for path in tmp_path.rglob("*"))
+    for words in (
+        ("--plot", home / "released" / "w.png"),
+        ("--plot", home / "private" / "w.svg"),
+        ("--plot", tmp_path / "door" / "w.svg"),
+        ("--plot", home / "w.png", "--home", downloads),
+        ("--plot", downloads / "safelog" / "2006-03" / "w.png", "--home", downloads),
+        ("--plot", downloads / "safelog" / ".." / "w.png", "--home", downloads),
+    ):
+        assert (
+            "holds releases or what is private: name a place outside it"
+            in qlog(home, "series", "weather", *words).refusal
+        )
+    assert sorted(path for path in tmp_path.rglob("*")) == before
 
 
 def test_what_cannot_be_followed_is_said_in_one_line(months: Path, tmp_path: Path) -> None:

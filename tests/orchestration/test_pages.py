@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import base64
+import html
+import json
+import re
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
 import dagster as dg
+import mistune
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -16,9 +20,11 @@ from support.public_files import lay_release
 
 from qlog_assets.checks.suites import CheckResult
 from qlog_assets.orchestration import words
-from qlog_assets.orchestration.metadata import picture, rows_as_markdown, table_metadata, to_check_result
+from qlog_assets.orchestration.metadata import as_plain_text, picture, rows_as_markdown, table_metadata, to_check_result
 from qlog_assets.report.charts import picture_counts, picture_errors
+from qlog_assets.report.markdown import table as markdown_table
 from qlog_assets.report.table_noise import GAUSSIAN, GEOMETRIC, TableNoise
+from qlog_assets.report.tables import add_month
 
 OUR_OWN_WORDS = ("door", "shape", "partition", "seeded", "materialization", "receipt", "pinned", "this very")
 """What means something else, or nothing, to somebody who opens the page for the first time."""
@@ -102,17 +108,60 @@ def test_a_release_shows_its_counts_and_first_rows_from_its_public_files(tmp_pat
     facts = table_metadata(lay_release(tmp_path, "2006-03", rows), "queries")
     assert facts["dagster/row_count"] == 2
     assert [column.name for column in facts["dagster/column_schema"].columns] == ["query", "users"]
-    drawn = picture_in(facts["counts"])
-    assert "Rows by noisy count; tallest bar: 1 row" in "".join(drawn.itertext())
+    for name, title in (("counts", "Rows by noisy count"), ("expected error by count", "Standard error as a share")):
+        assert title in "".join(picture_in(facts[name]).itertext())
+    # A page is of one month: the column of it, which newer tables have, would say the same ten times.
     preview = str(facts["preview"].value).splitlines()
-    assert preview[0] == "| query | users | month |" and preview[2] == "| weather | 940 | 2006-03 |"
-    assert preview[3].startswith(r"| \!\[x\](http://a.example/x.png) \| \<b\> |"), "a text loads and breaks nothing"
-    assert "expected error by count" not in facts, "of a version that did not state its noise"
+    assert preview[0] == "| query | users |" and preview[2] == "| weather | 940 |"
+    shown = preview[3].replace("\u200b", "")
+    assert shown == r"| \!\[x\](http://a.example/x.png) \| \<b\> | 300 |", "a text loads and breaks nothing"
+
+
+def test_a_release_of_a_version_that_did_not_state_its_noise_has_no_picture_of_it(tmp_path: Path) -> None:
+    folder = lay_release(tmp_path, "2006-03", {"queries": [("weather", 940)]})
+    manifest = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
+    del manifest["tables"]["queries"]["noise"]
+    (folder / "manifest.json").write_text(json.dumps(manifest), encoding="utf-8")
+    facts = table_metadata(folder, "queries")
+    assert "counts" in facts and "expected error by count" not in facts
+
+
+def test_the_first_rows_are_shown_alike_with_and_without_a_column_of_the_month() -> None:
+    rows = pa.table({"query": ["weather"], "users": [3]})
+    assert rows_as_markdown(rows) == rows_as_markdown(add_month(rows, "2006-03"))
 
 
 def test_texts_in_a_preview_stay_texts_whatever_was_typed() -> None:
     table = pa.table({"queries": [["a`b", "c\x1b[31m"]], "users": [3]})
     assert "\x1b" not in rows_as_markdown(table) and r"\`" in rows_as_markdown(table)
+
+
+@pytest.mark.parametrize(
+    "typed",
+    [
+        "http://a.example/x",
+        "see HTTPS://a.example",
+        "www.a.example",
+        "ftp://a.example",
+        "somebody@a.example",
+        "mailto:x",
+        "`www.a.example` and ``more``",
+        "![x](http://a.example/x.png)",
+        "<http://a.example>|www.b.example\\",
+        "`",
+        "\\`www.a.example",
+    ],
+)
+def test_no_text_becomes_a_link_also_where_bare_addresses_do(typed: str) -> None:
+    """By a renderer with the tables and the bare links of GitHub's dialect, which Dagster's pages have."""
+    shown = mistune.create_markdown(plugins=["table", "url"])(
+        markdown_table(["query", "users"], [[as_plain_text(typed), "3"]])
+    )
+    assert "<a " not in shown and "<img" not in shown
+    # What this renderer does not link, and others do.
+    assert not re.search(r"://|\bwww\.|\w@|mailto:", shown)
+    (cell,) = re.findall(r"<tbody>\s*<tr>\s*<td>(.*?)</td>\s*<td>3</td>", shown)
+    assert html.unescape(cell).replace("\u200b", "") == typed
 
 
 def shapes(svg: str, kind: str) -> list[str]:

@@ -63,6 +63,15 @@ def test_what_is_the_same_of_several_tables_is_said_once(release: Release) -> No
     assert len(re.findall(r"\|±33\|", page)) == 2 and "|±30|" in page
 
 
+@pytest.mark.parametrize(("scale", "half", "most"), [(4.0, "±3", "±12"), (1.0, "±1", "±3"), (0.3, "±0", "±1")])
+def test_widths_of_whole_noise_are_whole_users(release: Release, scale: float, half: str, most: str) -> None:
+    page = page_with(release, queries=TableNoise(GEOMETRIC, scale))
+    assert f"|{half}|" in page and f"|{most}|" in page
+    users = "1 user" if most == "±1" else f"{most[1:]} users"
+    assert f"noise moves a count of 100 by no more than {users} (" in page
+    assert f"in half of all cases by no more than {half[1:]}." in page
+
+
 def test_rows_that_differ_point_to_their_column(release: Release) -> None:
     page = page_with(release, queries=TableNoise(GAUSSIAN, 2.5, by_row=True, tested=False))
     assert "the column standard_error has the standard deviation of each. The least is 2.5 users" in page

@@ -8,11 +8,11 @@ from itertools import pairwise
 
 import pytest
 
-from qlog_assets.report.datasheet_errors import chances_missing, least_users, tell_error_of, tell_threshold
+from qlog_assets.report.datasheet_errors import chances_missing, tell_error_of, tell_threshold
 from qlog_assets.report.datasheet_numbers import Numbers
 from qlog_assets.report.noise_plots import picture_error, picture_missing
 from qlog_assets.report.plots import CURVES_HEIGHT, WIDTH
-from qlog_assets.report.table_noise import GAUSSIAN, GEOMETRIC, Look, Reach, TableNoise
+from qlog_assets.report.table_noise import GAUSSIAN, GEOMETRIC, Look, Reach, TableNoise, least_users
 
 NUMBERS = Numbers()
 LAWS = {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from statistics import NormalDist
 
 import pytest
 
@@ -29,12 +30,36 @@ def test_the_deviation_of_geometric_noise_is_that_of_its_law(scale: float) -> No
     assert TableNoise(GEOMETRIC, scale).deviation == pytest.approx(deviation, rel=1e-6)
 
 
-def test_most_noise_stays_within_what_is_said() -> None:
+def test_most_gaussian_noise_stays_within_what_is_said() -> None:
     gaussian = TableNoise(GAUSSIAN, 48.0)
     assert [round(gaussian.within(share) / 48, 3) for share in (0.5, 0.95)] == [0.674, 1.96]
-    geometric = TableNoise(GEOMETRIC, 20.0)
-    within = sum(mass for value, mass in masses(20.0, 2000).items() if abs(value) <= geometric.within(0.95))
-    assert within == pytest.approx(0.95, abs=0.01)
+
+
+@pytest.mark.parametrize("share", [0.5, 0.9, 0.95, 0.999])
+@pytest.mark.parametrize("cut", [None, 0, 1, 7])
+def test_the_share_of_geometric_noise_that_is_said_stays_within_and_one_less_is_too_few(
+    share: float, cut: int | None
+) -> None:
+    """Against the exact law, at scales small and large: noise is whole numbers, so most shares are passed by a jump."""
+    for scale in [*(step / 20 for step in range(2, 120)), 10.0, 20.0, 41.7, 300.0]:
+        law = masses(scale, cut if cut is not None else math.ceil(40 * scale))
+        within = TableNoise(GEOMETRIC, scale, largest=cut).within(share)
+        assert within == math.floor(within) >= 0
+        assert sum(mass for value, mass in law.items() if abs(value) <= within) >= share - 1e-12, scale
+        assert within == 0 or sum(mass for value, mass in law.items() if abs(value) < within) < share, scale
+
+
+@pytest.mark.parametrize(
+    ("scale", "half", "most"), [(1.0, 1, 3), (4.0, 3, 12), (10.0, 7, 30), (1e12, 693147180560, 2995732273554)]
+)
+def test_what_is_said_of_usual_scales(scale: float, half: int, most: int) -> None:
+    noise = TableNoise(GEOMETRIC, scale)
+    assert (noise.within(0.5), noise.within(0.95)) == pytest.approx((half, most), rel=1e-11)
+
+
+def test_pages_in_earlier_words_go_on_saying_what_they_said() -> None:
+    assert TableNoise(GEOMETRIC, 4.0).nearly_within(0.5) == pytest.approx(4 * math.log(2))
+    assert TableNoise(GAUSSIAN, 48.0).nearly_within(0.95) == TableNoise(GAUSSIAN, 48.0).within(0.95)
 
 
 @pytest.mark.parametrize("users", [1, 10, 40, 45, 60, 101, 200])
@@ -67,6 +92,15 @@ def test_users_who_hold_nothing_else_reach_most() -> None:
     assert alone.chance_missing(alone.even_users) < 0.5 < alone.chance_missing(alone.even_users - 1)
     three = Reach(1, (Look(40.0, 5.0), Look(30.0, 5.0), Look(20.0, 5.0)))
     assert three.even_users == 20 and three.chance_missing(20) < 0.5
+
+
+@pytest.mark.parametrize("every", [True, False])
+def test_however_large_the_noise_is_the_users_that_it_takes_are_found_at_once(every: bool) -> None:
+    looks = (Look(1000.0, 1e9), Look(1000.0, 1e9))
+    users = Reach(1, looks, every=every).even_users
+    # Both of two equal looks are passed as likely as not where each is with chance √½.
+    both = 1000 + 1e9 * NormalDist().inv_cdf(math.sqrt(0.5))
+    assert users == (pytest.approx(both, rel=1e-6) if every else 1000)
 
 
 @pytest.mark.parametrize("noise", [PLAIN, WEIGHED], ids=["plain", "weighed"])
