@@ -78,7 +78,7 @@ def test_plain_dagster_dev_works_and_its_log_says_once_that_it_has_no_lock(home:
         assert "Error loading" not in said
     finally:
         os.killpg(process.pid, signal.SIGINT)
-        # How Dagster's own command ends is not ours: on a busy machine it was seen not to, three minutes after a signal.
+        # How Dagster's own command ends is not ours: on a busy machine it did not, three minutes after a signal.
         with contextlib.suppress(subprocess.TimeoutExpired):
             process.wait(30)
         end_group(process.pid)
