@@ -72,7 +72,7 @@ def test_a_table_that_holds_enough_is_kept_though_the_others_would_hold_more_wit
     assert fewer_tables(both, [{"queries": Outcome(120, 0, 0, 1)}, both]) == []
 
 
-@pytest.mark.slow
+@pytest.mark.study
 @pytest.mark.parametrize("variant", ["sound", "modern"])
 def test_a_plan_recommends_what_holds_more_than_the_policy_and_says_so(variant: str) -> None:
     """Of 400 users the default variant may hold as many as the best; the other one holds fewer."""
@@ -94,7 +94,7 @@ def test_a_month_that_will_hold_nothing_is_said_to() -> None:
     assert facts["words"][-1].startswith("a month will hold nothing")
 
 
-@pytest.mark.slow
+@pytest.mark.study
 @pytest.mark.parametrize(("variant", "epsilon"), [("modern", 2), ("sound", 1.5)])
 def test_a_plan_for_a_log_without_urls_has_no_clicks(variant: str, epsilon: float) -> None:
     policy = Policy(has_urls=False, safelog={"variant": variant})
