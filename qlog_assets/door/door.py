@@ -14,7 +14,6 @@ from __future__ import annotations
 import errno
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -48,6 +47,7 @@ from qlog_assets.door.preconditions import (
 )
 from qlog_assets.door.public_files import move_into_place, point_latest, take_away, write_tombstone
 from qlog_assets.door.publication import Publication, stage
+from qlog_assets.door.receipt import Receipt
 from qlog_assets.door.release_limits import refuse_beyond_limits, refuse_beyond_promise, refuse_changed_policy
 from qlog_assets.ledger import Book, Charge, DrawConflictError, Ledger
 from qlog_assets.ledger.records import Request
@@ -73,18 +73,6 @@ def _pass(point: str) -> None:
 
 
 on_point: Callable[[str], None] = _pass
-
-
-@dataclass(frozen=True)
-class Receipt:
-    """What the door answers: the charge as the ledger has it, and whether this very request made it."""
-
-    charge: Charge
-    charged: bool
-    guarantee: Guarantee
-    path: Path | None = None
-    rows: Mapping[str, int] | None = None
-    thresholds: Mapping[str, int] | None = None
 
 
 class Door:

@@ -13,7 +13,7 @@ import dagster as dg
 import pyarrow as pa
 
 from qlog_assets.checks.suites import CheckResult
-from qlog_assets.door.door import Receipt
+from qlog_assets.door.receipt import Receipt
 from qlog_assets.ledger import Ledger
 from qlog_assets.ledger.budget import readable, readable_left
 from qlog_assets.mechanisms.mechanism import Mechanism

@@ -55,6 +55,8 @@ if TYPE_CHECKING:
 DATASHEET_NAME = "datasheet.html"
 TEMPLATE_NAME = "datasheet.html.jinja"
 STYLE_NAME = "datasheet.css"
+SHARED_STYLE_NAME = "pages.css"
+"""Colours and type, of the index as well."""
 LAST_EARLIER_WORDS = 3
 """The last version of the words whose pages are made by the templates in `earlier/`."""
 EXAMPLE_ROWS = 6
@@ -195,8 +197,9 @@ def _todays_facts(
 
 
 def _render(folder: str, facts: Mapping[str, Any]) -> str:
-    """A page by the templates and the style in a folder of this one."""
-    style = (Path(__file__).parent / folder / STYLE_NAME).read_text(encoding="utf-8")
+    """A page by the templates and the style in a folder of this one; earlier pages shared nothing with others."""
+    names = (folder + STYLE_NAME,) if folder else (SHARED_STYLE_NAME, STYLE_NAME)
+    style = "".join((Path(__file__).parent / name).read_text(encoding="utf-8") for name in names)
     return _environment().get_template(folder + TEMPLATE_NAME).render(facts, style=style)
 
 

@@ -20,6 +20,7 @@ from qlog_assets.months import month_name
 from qlog_assets.privacy.bounds import at_most
 from qlog_assets.report.account import join_words
 from qlog_assets.report.catalogue import Catalogue, ListedRelease, ListedSkip
+from qlog_assets.report.datasheet import SHARED_STYLE_NAME
 from qlog_assets.report.index_plots import spending_chart
 from qlog_assets.version import VERSION
 
@@ -68,7 +69,7 @@ class ShownMonth:
 
 def render_index(catalogue: Catalogue) -> str:
     """The page as text."""
-    style, script = _beside("index.css"), _beside("index.js")
+    style, script = _beside(SHARED_STYLE_NAME) + _beside("index.css"), _beside("index.js")
     months = list_months(catalogue)
     return (
         _environment()

@@ -25,6 +25,7 @@ from qlog_assets.storage.scratch import temporary_directory
 from qlog_assets.storage.warehouse import Warehouse
 
 if TYPE_CHECKING:
+    from pyspark import SparkContext
     from pyspark.sql import SparkSession
 
     from qlog_assets.storage.spark_engine import SparkEngine
@@ -46,6 +47,8 @@ SESSION = {
 """What every session is told, whoever started the server."""
 STOP_SECONDS = 30
 """How long the end of a process waits for Java's."""
+RUNNING: list[SparkContext] = []
+"""The application that this process has started: none or one."""
 LOGGERS = ("SQLQueryContextLogger", "DataFrameQueryContextLogger", "pyspark", "py4j")
 """Who in this process would write Spark's words, and the values in them, to standard error."""
 
@@ -108,8 +111,7 @@ def start_application(warehouse: Warehouse, master: str) -> SparkSession:
     from pyspark.java_gateway import launch_gateway
     from pyspark.sql import SparkSession
 
-    running = SparkContext._active_spark_context
-    if running is None:
+    if not RUNNING:
         refuse_without_java()
         # Workers of this machine run the same Python; where a cluster's lies elsewhere, its owner sets the variable.
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
@@ -121,8 +123,9 @@ def start_application(warehouse: Warehouse, master: str) -> SparkSession:
         gateway = launch_gateway(conf, popen_kwargs={"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL})
         context = SparkContext(conf=conf, gateway=gateway)
         context.setLogLevel("OFF")
-        atexit.register(_stop, context, keeping)
-    elif running.master != master:
+        atexit.register(_stop, context, gateway, keeping)
+        RUNNING.append(context)
+    elif RUNNING[0].master != master:
         raise QlogError("[engine] master: this process counts on another one already: start a new process")
     return SparkSession.builder.getOrCreate()
 
@@ -167,11 +170,18 @@ def refuse_without_java() -> None:
         raise QlogError("[engine] kind = spark: Java is not installed: install version 17 or later, or set JAVA_HOME")
 
 
-def _stop(context: Any, keeping: contextlib.ExitStack) -> None:
+def _stop(context: SparkContext, gateway: Any, keeping: contextlib.ExitStack) -> None:
     """End Spark with the process: nothing of it may go on writing where scratch is removed."""
-    with contextlib.suppress(Exception), keeping:
-        gateway = context._gateway
-        context.stop()
-        gateway.shutdown()
-        gateway.proc.stdin.close()
-        gateway.proc.wait(STOP_SECONDS)
+    from py4j.protocol import Py4JError
+
+    with keeping:
+        # A signal to the whole group may have ended Java before.
+        with contextlib.suppress(Py4JError, OSError):
+            context.stop()
+            gateway.shutdown()
+            gateway.proc.stdin.close()
+        try:
+            gateway.proc.wait(STOP_SECONDS)
+        except subprocess.TimeoutExpired:
+            gateway.proc.kill()
+            gateway.proc.wait()

@@ -22,8 +22,9 @@ from support.cli import context
 from support.instances import MONTHS
 
 from qlog_assets.door import door as door_module
-from qlog_assets.door.door import Door, Receipt
+from qlog_assets.door.door import Door
 from qlog_assets.door.ledgers import named_witness
+from qlog_assets.door.receipt import Receipt
 from qlog_assets.errors import QlogError
 from qlog_assets.ledger import Charge, Ledger
 from qlog_assets.months import Month

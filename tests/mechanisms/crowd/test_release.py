@@ -24,9 +24,9 @@ from qlog_assets.crowd.messages import make_report
 from qlog_assets.crowd.sealing import Issued, epoch_directory, write_sealed
 from qlog_assets.crowd.tokens import Token
 from qlog_assets.door.asking import ask
-from qlog_assets.door.door import Receipt
 from qlog_assets.door.due import find_due_month
 from qlog_assets.door.inputs import DoorError
+from qlog_assets.door.receipt import Receipt
 from qlog_assets.errors import QlogError, RefusedError
 from qlog_assets.ledger import Book, Charge, Ledger
 from qlog_assets.mechanisms.crowd.asked_jobs import ask_jobs
