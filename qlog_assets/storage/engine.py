@@ -242,7 +242,7 @@ class DuckDBEngine(Engine):
 
     @classmethod
     @contextlib.contextmanager
-    def lent(cls, connection: duckdb.DuckDBPyConnection) -> Iterator[DuckDBEngine]:
+    def lent(cls, connection: duckdb.DuckDBPyConnection) -> Iterator[Self]:
         """An engine on a connection of somebody else's, whose errors quote no value of the log."""
         engine = cls(connection)
         try:
