@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import re
 from collections.abc import Callable, Iterator, Sequence
+from copy import deepcopy
 from functools import cache
 from itertools import count
 from pathlib import Path
@@ -60,11 +61,11 @@ class RepeatingEngine(DuckDBEngine):
 
     def view(self, name: str, files: Sequence[Path]) -> None:
         super().view(name, files)
-        self._name(name, "files", [str(path) for path in files])
+        self._name(name, "files", files_known_by(files))
 
     def numbered_view(self, name: str, files: Sequence[Path]) -> None:
         super().numbered_view(name, files)
-        self._name(name, "numbered files", [str(path) for path in files])
+        self._name(name, "numbered files", files_known_by(files))
 
     def view_as(self, name: str, table: str) -> None:
         super().view_as(name, table)
@@ -72,7 +73,7 @@ class RepeatingEngine(DuckDBEngine):
 
     def statement_view(self, name: str, *, without_rows: bool = False) -> None:
         super().statement_view(name, without_rows=without_rows)
-        self._views[table_of(name)] = "" if without_rows else statement(name)
+        self._views[table_of(name)] = f"{statement(name)} LIMIT {0 if without_rows else 'ALL'}"
 
     @contextlib.contextmanager
     def table(self, name: str, data: pa.Table) -> Iterator[None]:
@@ -121,7 +122,9 @@ class RepeatingEngine(DuckDBEngine):
         if made is None:
             made = self._free_name()
             super().statement_table(name, made, **parameters)  # it may read the table that it replaces
-        if kept in self._contents:
+        if self._contents.get(kept) in self._aside:
+            self.drop(kept)  # the same lies there under another name
+        elif kept in self._contents:
             self._aside[self._contents[kept]] = aside = self._free_name()
             self.connection.execute(f"ALTER TABLE {kept} RENAME TO {aside}")
         self.connection.execute(f"ALTER TABLE {made} RENAME TO {kept}")
@@ -134,30 +137,31 @@ class RepeatingEngine(DuckDBEngine):
         return self._once("arrow", name, parameters)
 
     def arrays(self, name: str, **parameters: Any) -> dict[str, np.ndarray]:
-        arrays: dict[str, np.ndarray] = self._once("arrays", name, parameters)
-        return dict(arrays)
+        # Copies: whoever writes into one must not change what the next draw gets.
+        return {column: array.copy() for column, array in self._once("arrays", name, parameters).items()}
 
     def row(self, name: str, **parameters: Any) -> dict[str, Any]:
-        row: dict[str, Any] = self._once("row", name, parameters)
-        return dict(row)
+        row: dict[str, Any] = deepcopy(self._once("row", name, parameters))
+        return row
 
     def _once(self, kind: str, name: str, parameters: dict[str, Any]) -> Any:
         """An answer, computed unless it is known."""
         content = digest_of([kind, self._content(statement(name), parameters)])
         self._used.add(content)
         if content not in self._answers:
-            answer = getattr(super(), kind)(name, **parameters)
-            if kind == "arrays":
-                for column in answer.values():
-                    column.flags.writeable = False  # the next draw gets the same
-            self._answers[content] = answer
+            self._answers[content] = getattr(super(), kind)(name, **parameters)
         return self._answers[content]
 
 
 @cache
 def words_of(text: str) -> frozenset[str]:
-    """The words of a statement, among them every table that it reads."""
-    return frozenset(re.findall(r"\w+", text))
+    """The words of a statement in small letters, among them every table that it reads."""
+    return frozenset(re.findall(r"\w+", text.lower()))
+
+
+def files_known_by(files: Sequence[Path]) -> list[list[Any]]:
+    """What tells files from others that came under their names."""
+    return [[str(path), found.st_ino, found.st_size, found.st_mtime_ns] for path in files if (found := path.stat())]
 
 
 def rows_digest(data: pa.Table) -> str:

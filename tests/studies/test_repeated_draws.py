@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from qlog_assets.mechanisms.register import simulated
@@ -76,12 +78,27 @@ def test_a_table_is_made_again_where_what_it_reads_has_changed(engine: Repeating
             assert sorted(counts["users"]) == sorted(users)
 
 
-def test_answers_that_draws_share_cannot_be_changed(engine: RepeatingEngine) -> None:
-    with engine.table("artifact_counts", pa.table({"artifact_id": [7], "users": [3], "instances": [4]})):
-        counts = engine.arrays("crowd/counts_in_order")
-    with pytest.raises(ValueError, match="read-only"):
-        counts["users"][0] = 9
-    assert isinstance(counts["users"], np.ndarray)
+def test_whoever_changes_an_answer_changes_no_other_draws(engine: RepeatingEngine) -> None:
+    with engine.table("artifact_counts", pa.table({"artifact_id": [7, 8], "users": [3, None], "instances": [4, 5]})):
+        first = engine.arrays("crowd/counts_in_order")
+        first["users"][0], first["instances"][0] = np.ma.masked, 9
+        again = engine.arrays("crowd/counts_in_order")
+    assert again["users"].tolist() == [3, None]
+    assert again["instances"].tolist() == [4, 5]
+
+
+def test_files_that_came_under_the_name_of_others_are_read(engine: RepeatingEngine, tmp_path: Path) -> None:
+    path = tmp_path / "counts.parquet"
+    for users in (3, 4):
+        pq.write_table(pa.table({"artifact_id": [7], "users": [users], "instances": [users]}), path)
+        engine.view("artifact_counts", [path])
+        assert engine.arrays("crowd/counts_in_order")["users"].tolist() == [users]
+
+
+def test_texts_are_mapped_more_than_once(engine: RepeatingEngine) -> None:
+    for text in ("Öl", "Ünder"):
+        with engine.table("raw_beyond_ascii", pa.table({"query": [text]})):
+            assert engine.mapped_table("log/queries_beyond_ascii", "mapped", str.lower) == 1
 
 
 def test_what_the_last_draw_did_not_use_is_dropped(engine: RepeatingEngine) -> None:
@@ -101,3 +118,14 @@ def test_what_the_last_draw_did_not_use_is_dropped(engine: RepeatingEngine) -> N
     keep(2)
     engine.start_draw()
     assert tables() == 1
+
+
+def test_what_is_kept_under_two_names_is_kept_no_more_than_twice(engine: RepeatingEngine) -> None:
+    rows = pa.table({"user": ["a"], "artifact_id": [1], "place": [1]})
+    for _ in range(4):
+        engine.start_draw()
+        with engine.table("sendable_artifacts", rows):
+            for limit in (1, 2):
+                for name in ("sent", "kept"):
+                    engine.statement_table("crowd/recent_artifacts", name, artifacts_per_user=limit)
+    assert engine.connection.execute("SELECT count(*) <= 4 FROM duckdb_tables()").fetchall() == [(True,)]
