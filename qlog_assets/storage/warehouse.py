@@ -1,4 +1,4 @@
-"""The warehouse on disk: zones, and partitions written whole or not at all."""
+"""The warehouse on disk: zones, and partitions written whole or not at all. Their tables may lie in a store."""
 
 from __future__ import annotations
 
@@ -20,8 +20,9 @@ from qlog_assets.storage.partition import (
     is_intact,
     replace_directory,
 )
-from qlog_assets.storage.private_files import seal, tighten, tighten_tree, write_private
+from qlog_assets.storage.private_files import remove_whole, seal, tighten, tighten_tree, write_private
 from qlog_assets.storage.scratch import hold_lock, make_private, remove_leftovers, temporary_directory
+from qlog_assets.storage.stored import Stored, delete_stored, discard
 
 LOG = logging.getLogger(__name__)
 _TIDIED: set[Path] = set()
@@ -88,7 +89,7 @@ class Warehouse:
         folders += [folder for depth in ("*", "*/*", "*/*/*") for folder in self.private.glob(depth)]
         for folder in folders:
             if folder.is_dir() and not folder.is_symlink():
-                remove_leftovers(folder)
+                remove_leftovers(folder, self.discard)
 
     @property
     def ledger_url(self) -> str:
@@ -111,8 +112,7 @@ class Warehouse:
         return (self.private / asset / month / "current").exists()
 
     def partition(self, asset: str, month: str, shape: str) -> Partition:
-        path = self.private / asset / month / shape
-        return Partition(path, Provenance.read(path / "provenance.json"))
+        return Partition.read(self.private / asset / month / shape)
 
     def months(self, asset: str) -> list[Month]:
         """The months that have a current partition of this asset."""
@@ -141,17 +141,31 @@ class Warehouse:
             make_private(base)
             fresh = not (is_intact(base / shape) and usable(self.partition(asset, month, shape)))
             if fresh:
-                with temporary_directory(base) as scratch:
+                stored = self._new_folder(asset, shape)
+                with temporary_directory(base, self.discard) as scratch:
                     tables = write(scratch)
                     now = datetime.now(UTC).isoformat("T", "seconds")
                     complete = replace(provenance, tables=tables, measured=dict(measured or {}), written_at=now)
                     complete.write(scratch / "provenance.json")
+                    if stored is not None:
+                        stored.write(scratch)
+                        names = [name for facts in tables.values() for name in facts.files]
+                        stored.upload(scratch, self.private, names)
                     seal(scratch)
                     announce(complete)
                     replace_directory(scratch, base / shape)
             if make_current:
                 write_private(base / "current", shape)
             return self.partition(asset, month, shape), fresh
+
+    def _new_folder(self, asset: str, shape: str) -> Stored | None:
+        """Where a partition that is written now has its tables; None: beside its provenance."""
+        if self.settings.partitions is None:
+            return None
+        stored = Stored.new(self.settings.partitions, asset, shape)
+        # Said before hours of work, not after them.
+        stored.store.check()
+        return stored
 
     def writing(self, asset: str, month: str) -> AbstractContextManager[None]:
         """The right to write or remove an asset's month: whoever comes second finds what the first one made."""
@@ -163,7 +177,18 @@ class Warehouse:
         dropped = [partition.provenance.tables[name] for name in names if name in partition.provenance.tables]
         kept = {name: facts for name, facts in partition.provenance.tables.items() if name not in names}
         # Files first: killed in between, the provenance still names what is to be dropped, and a second run does it.
-        for facts in dropped:
-            for name in facts.files:
-                (partition.path / name).unlink(missing_ok=True)
+        files = [name for facts in dropped for name in facts.files]
+        if partition.stored is not None:
+            partition.stored.delete_files(self.private, files)
+        for name in files:
+            (partition.path / name).unlink(missing_ok=True)
         replace(partition.provenance, tables=kept).write(partition.path / "provenance.json")
+
+    def remove_partitions(self, folder: Path) -> None:
+        """Remove a folder of partitions, and before it what they have in stores: a second try finds what is left."""
+        delete_stored(folder, self.private)
+        remove_whole(folder)
+
+    def discard(self, directory: Path) -> None:
+        """Remove a scratch directory, and what it names in a store."""
+        discard(directory, self.private)

@@ -120,7 +120,7 @@ def forget_private(warehouse: Warehouse, months: list[Month], charges: list[Char
         remove_whole(warehouse.home / SEALED_EPOCHS / month)
         for folder in sorted(warehouse.private.glob(f"*/{month}")):
             with warehouse.writing(folder.parent.name, month):
-                remove_whole(folder)
+                warehouse.remove_partitions(folder)
     for path in sorted(warehouse.studies.glob("*/study.json")):
         if json.loads(path.read_text(encoding="utf-8")).get("month") in months:
             remove_whole(path.parent)
@@ -133,7 +133,7 @@ def forget_private(warehouse: Warehouse, months: list[Month], charges: list[Char
         # A batch may span months: what it holds of others stays, and its rejected rows go with the last of them.
         if months_of(batch) <= set(months):
             if months_of(batch):
-                remove_whole(batch.path.parent)
+                warehouse.remove_partitions(batch.path.parent)
         elif months_of(batch) & set(months):
             warehouse.drop_tables(batch, months)
     door.on_point("batches_forgotten")
