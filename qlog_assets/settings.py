@@ -127,7 +127,8 @@ class Settings(FrozenModel):
 
 def checked_place(given: str) -> str:
     """The one text of a place that partitions may lie in. One that is refused is not repeated: it may hold a secret."""
-    scheme, sign, rest = given.strip().rstrip("/").partition("://")
+    scheme, sign, rest = given.strip().partition("://")
+    rest = rest.rstrip("/")
     if not sign or scheme not in PLACES:
         raise ValueError(f"names no place that partitions can lie in: write {' or '.join(PLACES.values())}")
     if any(mark in rest for mark in "@?#"):

@@ -154,6 +154,12 @@ def drop_copies(private: Path) -> None:
             shutil.rmtree(folder)
 
 
+def places_used(private: Path) -> list[str]:
+    """The places that any partition has its tables in."""
+    found = {stored.place for record in private.glob(f"*/*/*/{RECORD}") if (stored := Stored.read(record.parent))}
+    return sorted(found)
+
+
 def delete_stored(folder: Path, private: Path) -> None:
     """Delete from their stores the tables of every partition in a folder."""
     for record in sorted(folder.rglob(RECORD)):

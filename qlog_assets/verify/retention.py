@@ -27,6 +27,7 @@ from qlog_assets.report.public_zone import find_damage, release_path
 from qlog_assets.sources.readers import refuse_unreadable
 from qlog_assets.storage.dagster_home import SETTINGS, open_existing
 from qlog_assets.storage.private_files import remove_whole
+from qlog_assets.storage.stored import places_used
 from qlog_assets.storage.warehouse import Warehouse
 
 Bar = Callable[[int, int, str], None]
@@ -77,6 +78,7 @@ def forget_before(
         files = landing_files(warehouse, ledger, policy, before, months)
         deleted = [file for file in files if not file.held] if delete_landing else []
         unread = failed_files(warehouse, before)
+        stores = places_used(warehouse.private) if months else []
         deleted += unread if delete_landing else []
         if months or deleted:
             facts = {
@@ -100,6 +102,7 @@ def forget_before(
         "landing": sorted(file.path.name for file in files),
         "landing_deleted": sorted(file.path.name for file in deleted),
         "unread": sorted(file.path.name for file in unread),
+        "stores": stores,
     }
 
 
