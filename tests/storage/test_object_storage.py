@@ -57,7 +57,8 @@ class Server:
         }
 
     def ask(self, method: str, path: str, body: bytes = b"") -> None:
-        request = urllib.request.Request(f"http://{self.address}/{path}", body, method=method)
+        kind = {"Content-Type": "text/plain"}
+        request = urllib.request.Request(f"http://{self.address}/{path}", body, kind, method=method)
         with urllib.request.urlopen(request, timeout=30) as answer:
             answer.read()
 
