@@ -119,6 +119,10 @@ class Settings(FrozenModel):
             field, sign, reason = str(error).partition(":")
             raise ParameterError(f"{VARIABLES.get(field, field)}{sign}{reason}") from None
 
+    def for_scratch(self, home: Path) -> Settings:
+        """The same for a warehouse that is removed whole after use: nothing of it lies elsewhere."""
+        return self.model_copy(update={"home": home, "partitions": None})
+
     @property
     def policy_file(self) -> Path:
         """QLOG_POLICY, or `policy.toml` in the warehouse."""

@@ -47,8 +47,7 @@ def open_workplace(warehouse: Warehouse) -> Iterator[Workplace]:
     # Of what lies in a store nothing is believed that was fetched before.
     drop_copies(warehouse.private)
     with temporary_directory(warehouse.spill) if own else _system_directory() as folder:
-        # What is computed again is compared and thrown away: it lies in no store.
-        yield Workplace(Warehouse(warehouse.settings.model_copy(update={"home": folder, "partitions": None})))
+        yield Workplace(Warehouse(warehouse.settings.for_scratch(folder)))
 
 
 @contextmanager
