@@ -18,7 +18,7 @@ SPARK := .cache/spark
 export PYTHONDONTWRITEBYTECODE :=
 export GX_ANALYTICS_ENABLED := false
 
-.PHONY: help install demo crowd-demo ui spark-demo test test-rest test-studies test-bench test-public test-spark test-storage test-all lint bench bench-noise bench-peers bench-selection bench-solvers bench-crowd docs docs-site test-site screenshots plots pins clean
+.PHONY: help install demo crowd-demo ui spark-demo test test-rest test-studies test-bench test-public test-spark test-storage test-all lint bench bench-noise bench-peers bench-selection bench-solvers bench-crowd bench-storage docs docs-site test-site screenshots plots pins clean
 
 help: ## What can be made
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -117,6 +117,9 @@ bench-solvers: $(VENV)/.installed-dev ## The sanitized log's solvers at the pape
 bench-crowd: $(VENV)/.installed-dev ## Reports that a collector of CrowdLogging takes per second, and shares that give artifacts
 	$(BIN)/python -m benchmarks.crowd_load
 	$(BIN)/python -m benchmarks.crowd_shares
+
+bench-storage: $(VENV)/.installed-dev $(MOTO)/.installed ## A table in an object store beside the disk
+	$(BIN)/python -m benchmarks.object_storage
 
 $(PEERS)/.installed: benchmarks/requirements-peers.txt
 	test -x $(PEERS)/bin/python || $(PYTHON) -m venv $(PEERS)
