@@ -28,8 +28,8 @@ from qlog_assets.errors import QlogError
 from qlog_assets.settings import checked_place
 from qlog_assets.storage.digests import canonical_json, file_checksum
 from qlog_assets.storage.private_files import write_private
-from qlog_assets.storage.scratch import make_private, system_scratch, temporary_directory
-from qlog_assets.storage.stores import Store, open_store
+from qlog_assets.storage.scratch import PREFIX, make_private, system_scratch, temporary_directory
+from qlog_assets.storage.stores import Store, StoreError, open_store
 
 LOG = logging.getLogger(__name__)
 RECORD = "stored.json"
@@ -92,9 +92,16 @@ class Stored:
             os.replace(directory / name, copy)
 
     def sizes(self) -> dict[str, int]:
-        """The files that lie there. A bucket that is not there is an error, and no sign that files were deleted."""
+        """The files that lie there. None at all is an error: another server, or a disk that is not mounted, is no sign
+        that files were deleted, and whoever took it for one would leave them where they are for good."""
         self.store.check()
-        return self.store.sizes(self.folder)
+        found = self.store.sizes(self.folder)
+        if not found:
+            raise StoreError(
+                f"{self.place}: nothing lies in {self.folder} there: is it the store that was written to? If somebody "
+                f"deleted it, delete the partition whose {RECORD} names it"
+            )
+        return found
 
     def fetch(self, private: Path, name: str, checksum: str) -> Path | None:
         """This process's copy of a file, brought here and hashed if it is not yet; None if it is missing or changed."""
@@ -123,8 +130,8 @@ class Stored:
             shutil.rmtree(copies, ignore_errors=True)
 
     def delete_files(self, private: Path, names: Iterable[str]) -> None:
-        """The same for some files."""
-        self.store.check()
+        """The same for some files of several."""
+        self.sizes()
         for name in names:
             self.store.delete(f"{self.folder}/{name}")
             for copy in private.glob(f"{COPIES}/*/{self.folder}/{name}"):
@@ -161,11 +168,16 @@ def places_used(private: Path) -> list[str]:
 
 
 def delete_stored(folder: Path, private: Path) -> None:
-    """Delete from their stores the tables of every partition in a folder."""
+    """Delete from their stores the tables of every partition in a folder, each with its record behind it."""
     for record in sorted(folder.rglob(RECORD)):
         stored = Stored.read(record.parent)
-        if stored is not None:
-            stored.delete(private)
+        if stored is None:
+            continue
+        # What a killed process left may have got no object yet.
+        if not any(part.startswith(PREFIX) for part in record.relative_to(private).parts):
+            stored.sizes()
+        stored.delete(private)
+        record.unlink()
 
 
 def discard(directory: Path, private: Path) -> None:
@@ -173,13 +185,12 @@ def discard(directory: Path, private: Path) -> None:
 
     Where a store does not answer, its records stay for the next process that tidies up, and nothing else does.
     """
-    for record in sorted(directory.rglob(RECORD)):
-        try:
-            delete_stored(record.parent, private)
-        except QlogError as error:
-            LOG.warning("%s; what a write left there is deleted by a later command", error)
-            _keep_records(directory)
-            return
+    try:
+        delete_stored(directory, private)
+    except QlogError as error:
+        LOG.warning("%s; what a write left there is deleted by a later command", error)
+        _keep_records(directory)
+        return
     shutil.rmtree(directory, ignore_errors=True)
 
 

@@ -84,11 +84,12 @@ class Store:
         """Bring a file to this disk; returns whether it is there."""
         with self._saying_what_failed():
             try:
-                opened = self.files.open_input_file(f"{self.root}/{name}")
+                source = self.files.open_input_file(f"{self.root}/{name}")
+                size = source.size()
             except FileNotFoundError:
                 return False
-            with opened as source, target.open("wb") as out:
-                descriptor, size = out.fileno(), source.size()
+            with source, target.open("wb") as out:
+                descriptor = out.fileno()
 
                 def fetch(start: int) -> None:
                     os.pwrite(descriptor, source.read_at(min(RANGE_BYTES, size - start), start), start)

@@ -85,7 +85,10 @@ class Warehouse:
 
     def remove_leftovers(self) -> None:
         """Remove what killed processes left half-made: it may hold rows of the log."""
-        folders = [self.private, *self.landing.glob("*")]
+        for folder in self.landing.glob("*"):
+            if folder.is_dir() and not folder.is_symlink():
+                remove_leftovers(folder)
+        folders = [self.private]
         folders += [folder for depth in ("*", "*/*", "*/*/*") for folder in self.private.glob(depth)]
         for folder in folders:
             if folder.is_dir() and not folder.is_symlink():

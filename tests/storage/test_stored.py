@@ -272,6 +272,26 @@ def test_a_store_that_does_not_answer_is_no_damage_that_a_partition_is_made_agai
     assert partition.path.is_dir()
 
 
+def test_a_store_in_which_nothing_of_a_partition_lies_is_taken_for_another_one_and_nothing_is_made_or_forgotten(
+    warehouse: Warehouse, store: Path
+) -> None:
+    partition = written(warehouse)
+    drop_copies(warehouse.private)
+    mounted = store.rename(store.with_name("mounted"))
+    store.mkdir(mode=0o700)
+    for use in (
+        partition.verify,
+        lambda: warehouse.write_partition(provenance(), writer()),
+        lambda: warehouse.drop_tables(partition, ["clicks"]),
+        lambda: warehouse.remove_partitions(partition.path.parent),
+    ):
+        with pytest.raises(StoreError, match="is it the store that was written to"):
+            use()
+    store.rmdir()
+    mounted.rename(store)
+    warehouse.current("capped_log", MARCH).verify()
+
+
 # Deleting -----------------------------------------------------------------------------------------------------------
 
 
