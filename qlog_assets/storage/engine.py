@@ -242,7 +242,7 @@ class DuckDBEngine(Engine):
 
     @classmethod
     @contextlib.contextmanager
-    def lent(cls, connection: duckdb.DuckDBPyConnection) -> Iterator[DuckDBEngine]:
+    def lent(cls, connection: duckdb.DuckDBPyConnection) -> Iterator[Self]:
         """An engine on a connection of somebody else's, whose errors quote no value of the log."""
         engine = cls(connection)
         try:
@@ -310,7 +310,7 @@ class DuckDBEngine(Engine):
             normalised = pa.array([function(text) for text in raw.to_pylist()], pa.string())
             with self.table("mapped_batch", pa.table({"raw": raw, "normalised": normalised})):
                 self.connection.execute(f"INSERT INTO {table} SELECT raw, normalised FROM mapped_batch")
-        self.connection.execute(f"DROP TABLE {table}_raw")
+        self.drop(f"{table}_raw")
         return rows
 
     def run(self, name: str, **parameters: Any) -> duckdb.DuckDBPyConnection:

@@ -13,12 +13,12 @@ from qlog_assets.mechanisms.mechanism import Mechanism
 from qlog_assets.mechanisms.register import simulated
 from qlog_assets.privacy.guarantee import Guarantee
 from qlog_assets.privacy.parameters import Parameters
-from qlog_assets.storage.engine import Engine
 from qlog_assets.studies.parts import Part, change_people
 from qlog_assets.studies.person.attackers import Examined, attack_rows, is_exact, promise_row
 from qlog_assets.studies.person.person import Person, find_person
 from qlog_assets.studies.person.seen import Seen
 from qlog_assets.studies.person.who import PLANTED, Who
+from qlog_assets.studies.repeated_draws import RepeatingEngine
 from qlog_assets.studies.study import Row, StudyWork, Tables
 
 PERSON, SYSTEMS, PRINTED, ATTACKERS, ITEMS = "person", "systems", "printed", "attackers", "items"
@@ -116,9 +116,10 @@ def draw_often(
 ) -> tuple[Guarantee, Seen]:
     """What a variant prints of a person in several draws; in one, where it draws no noise."""
     seen = Seen(person)
-    with Engine.open(part.warehouse) as engine:
+    with RepeatingEngine.open(part.warehouse) as engine:
         prepared = part.prepare(engine, mechanism, variant)
         for number in range(1 if is_exact(prepared.guarantee) else draws):
+            engine.start_draw()
             seen.add(prepared.draw(first_seed + number).tables)
     return prepared.guarantee, seen
 
