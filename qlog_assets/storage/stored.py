@@ -3,7 +3,8 @@
 The record and the provenance stay in the warehouse, on a disk with renames and locks. A folder of the store is made up
 once and never again, and it is a partition's from the moment a rename shows its record. The record is written before
 the first file: whoever finds one in a scratch directory that nobody holds deletes what it names. Files go before the
-record that names them, so that a second try finds what the first one left.
+record that names them, so that a second try finds what the first one left. A record also names its store's marker:
+nothing is taken for deleted in a store that has another one, such as another server's or a disk that is not mounted.
 
 What is read are copies on this machine's disk, hashed when they came. Everything that is read must be hashed whole
 anyway, and a copy cannot be changed in the store between the two.
@@ -28,8 +29,8 @@ from qlog_assets.errors import QlogError
 from qlog_assets.settings import checked_place
 from qlog_assets.storage.digests import canonical_json, file_checksum
 from qlog_assets.storage.private_files import write_private
-from qlog_assets.storage.scratch import PREFIX, make_private, system_scratch, temporary_directory
-from qlog_assets.storage.stores import Store, StoreError, open_store
+from qlog_assets.storage.scratch import make_private, system_scratch, temporary_directory
+from qlog_assets.storage.stores import MARKER, MARKERS, Store, StoreError, open_store
 
 LOG = logging.getLogger(__name__)
 RECORD = "stored.json"
@@ -51,12 +52,14 @@ class Stored:
     """Where a partition's tables lie."""
 
     place: str
+    marker: str
+    """What tells its store from another one at the same address."""
     folder: str
 
     @classmethod
     def new(cls, place: str, asset: str, shape: str) -> Stored:
         """A folder that nothing has. Its name holds no landing file's name, and no month."""
-        return cls(place, f"{asset}.{shape}.{secrets.token_hex(16)}")
+        return cls(place, open_store(place).identify(), f"{asset}.{shape}.{secrets.token_hex(16)}")
 
     @classmethod
     def read(cls, directory: Path) -> Stored | None:
@@ -64,8 +67,8 @@ class Stored:
         path = directory / RECORD
         try:
             values = json.loads(path.read_text(encoding="utf-8"))
-            stored = cls(checked_place(values["place"]), values["folder"])
-            if re.fullmatch(r"\w+\.[0-9a-f]+\.[0-9a-f]{32}", stored.folder):
+            stored = cls(checked_place(values["place"]), values["marker"], values["folder"])
+            if re.fullmatch(r"\w+\.[0-9a-f]+\.[0-9a-f]{32}", stored.folder) and MARKER.fullmatch(stored.marker):
                 return stored
         except FileNotFoundError:
             return None
@@ -91,17 +94,19 @@ class Stored:
             make_private(copy.parent)
             os.replace(directory / name, copy)
 
-    def sizes(self) -> dict[str, int]:
-        """The files that lie there. None at all is an error: another server, or a disk that is not mounted, is no sign
-        that files were deleted, and whoever took it for one would leave them where they are for good."""
+    def check(self) -> None:
+        """Raise unless its store is there, and is the one that was written to."""
         self.store.check()
-        found = self.store.sizes(self.folder)
-        if not found:
+        if self.marker not in self.store.sizes(MARKERS):
             raise StoreError(
-                f"{self.place}: nothing lies in {self.folder} there: is it the store that was written to? If somebody "
-                f"deleted it, delete the partition whose {RECORD} names it"
+                f"{self.place}: is it the store that was written to? {MARKERS}/{self.marker} is not there: name its "
+                "server or mount its disk; if it is this one, and somebody deleted that file, make an empty one"
             )
-        return found
+
+    def sizes(self) -> dict[str, int]:
+        """The files that lie there."""
+        self.check()
+        return self.store.sizes(self.folder)
 
     def fetch(self, private: Path, name: str, checksum: str) -> Path | None:
         """This process's copy of a file, brought here and hashed if it is not yet; None if it is missing or changed."""
@@ -112,7 +117,10 @@ class Stored:
             make_private(copy.parent)
             partial = copy.with_name(f"{copy.name}.partial")
             try:
-                if not self.store.get(f"{self.folder}/{name}", partial) or file_checksum(partial) != checksum:
+                if not self.store.get(f"{self.folder}/{name}", partial):
+                    self.check()
+                    return None
+                if file_checksum(partial) != checksum:
                     return None
                 partial.chmod(0o600)
                 os.replace(partial, copy)
@@ -125,13 +133,14 @@ class Stored:
 
     def delete(self, private: Path) -> None:
         """Delete everything that lies there, and every copy on this machine."""
+        self.check()
         self.store.delete_folder(self.folder)
         for copies in private.glob(f"{COPIES}/*/{self.folder}"):
             shutil.rmtree(copies, ignore_errors=True)
 
     def delete_files(self, private: Path, names: Iterable[str]) -> None:
         """The same for some files of several."""
-        self.sizes()
+        self.check()
         for name in names:
             self.store.delete(f"{self.folder}/{name}")
             for copy in private.glob(f"{COPIES}/*/{self.folder}/{name}"):
@@ -173,9 +182,6 @@ def delete_stored(folder: Path, private: Path) -> None:
         stored = Stored.read(record.parent)
         if stored is None:
             continue
-        # What a killed process left may have got no object yet.
-        if not any(part.startswith(PREFIX) for part in record.relative_to(private).parts):
-            stored.sizes()
         stored.delete(private)
         record.unlink()
 

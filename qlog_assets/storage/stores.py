@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import os
 import re
+import secrets
 import stat
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -19,10 +20,15 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from qlog_assets.errors import QlogError
+from qlog_assets.storage.scratch import sync, sync_directory
 
 if TYPE_CHECKING:
     from pyarrow import fs
 
+MARKERS = "qlog-store"
+"""The folder of a store with its markers: files with random names, which tell it from any other at the same address."""
+MARKER = re.compile(r"[0-9a-f]{32}")
+MARKER_TEXT = b"Tables of qlog lie beside this folder, and are used and deleted while this file is here: keep it.\n"
 RANGE_BYTES = 16 << 20
 """What one request reads."""
 REQUESTS_AT_ONCE = 4
@@ -71,14 +77,20 @@ class Store:
             if self.files.get_file_info(self.root.partition("/")[0]).type == fs.FileType.NotFound:
                 raise StoreError(f"{self.place}: {TROUBLES['NO_SUCH_BUCKET']}")
 
+    def identify(self) -> str:
+        """The name of a marker of this store, which its first writer makes.
+
+        Two that are first at once make two, and both stay: no lock is needed, and nothing is overwritten.
+        """
+        self.check()
+        known = [name for name in self.sizes(MARKERS) if MARKER.fullmatch(name)]
+        return min(known) if known else self._mark()
+
     def put(self, source: Path, name: str) -> None:
         """Write a file of this disk under a name that nothing has yet."""
-        with self._saying_what_failed(), source.open("rb") as stream:
-            if self.place.startswith("file:"):
-                self.files.create_dir(f"{self.root}/{name}".rpartition("/")[0])
-            with self.files.open_output_stream(f"{self.root}/{name}") as out:
-                while part := stream.read(RANGE_BYTES):
-                    out.write(part)
+        with self._saying_what_failed(), source.open("rb") as stream, self._new_file(name) as out:
+            while part := stream.read(RANGE_BYTES):
+                out.write(part)
 
     def get(self, name: str, target: Path) -> bool:
         """Bring a file to this disk; returns whether it is there."""
@@ -113,10 +125,24 @@ class Store:
             self.files.delete_file(f"{self.root}/{name}")
 
     def delete_folder(self, folder: str) -> None:
-        """Delete a folder with everything in it, if it is there. A bucket that is not is an error."""
-        self.check()
+        """Delete a folder with everything in it, if it is there."""
         with self._saying_what_failed(), contextlib.suppress(FileNotFoundError):
             self.files.delete_dir(f"{self.root}/{folder}")
+
+    def _mark(self) -> str:
+        marker = secrets.token_hex(16)
+        with self._saying_what_failed(), self._new_file(f"{MARKERS}/{marker}") as out:
+            out.write(MARKER_TEXT)
+        if self.place.startswith("file:"):
+            # Records that name it will survive a power cut.
+            sync_directory(Path(self.root, MARKERS))
+            sync(Path(self.root))
+        return marker
+
+    def _new_file(self, name: str) -> fs.NativeFile:
+        if self.place.startswith("file:"):
+            self.files.create_dir(f"{self.root}/{name}".rpartition("/")[0])
+        return self.files.open_output_stream(f"{self.root}/{name}")
 
     def _check_directory(self) -> None:
         try:

@@ -165,10 +165,8 @@ class Warehouse:
         """Where a partition that is written now has its tables; None: beside its provenance."""
         if self.settings.partitions is None:
             return None
-        stored = Stored.new(self.settings.partitions, asset, shape)
-        # Said before hours of work, not after them.
-        stored.store.check()
-        return stored
+        # A store that cannot be used is said before hours of work, not after them.
+        return Stored.new(self.settings.partitions, asset, shape)
 
     def writing(self, asset: str, month: str) -> AbstractContextManager[None]:
         """The right to write or remove an asset's month: whoever comes second finds what the first one made."""

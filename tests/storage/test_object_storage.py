@@ -10,6 +10,7 @@ import subprocess
 import time
 import urllib.request
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -23,6 +24,7 @@ from qlog_assets.settings import CHECKOUT, Settings
 from qlog_assets.storage.digests import file_checksum
 from qlog_assets.storage.partition import Provenance, TableFacts, describe
 from qlog_assets.storage.stored import COPIES
+from qlog_assets.storage.stores import MARKERS
 from qlog_assets.storage.warehouse import Warehouse
 
 MOTO = CHECKOUT / ".cache" / "moto" / "bin" / "moto_server"
@@ -66,20 +68,21 @@ class Server:
         return fs.S3FileSystem(access_key="an-id", secret_key="hunter2", endpoint_override=self.address, scheme="http")
 
     def objects(self, bucket: str = BUCKET) -> list[str]:
-        """The names of all objects, without the bucket's and the prefix'."""
+        """The names of all objects of tables, without the bucket's and the prefix'."""
         found = self.files().get_file_info(fs.FileSelector(bucket, recursive=True))
-        return sorted(info.path.removeprefix(f"{bucket}/warehouse/") for info in found if info.is_file)
+        names = (info.path.removeprefix(f"{bucket}/warehouse/") for info in found if info.is_file)
+        return sorted(name for name in names if not name.startswith(f"{MARKERS}/"))
 
     def assets(self) -> set[str]:
         return {name.partition(".")[0] for name in self.objects()}
 
 
-@pytest.fixture(scope="module")
-def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+@contextmanager
+def serving(folder: Path) -> Iterator[Server]:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    log = (tmp_path_factory.mktemp("moto") / "log.txt").open("wb")
+    log = (folder / "log.txt").open("wb")
     process = subprocess.Popen([MOTO, "-H", "127.0.0.1", "-p", str(port)], stdout=log, stderr=log)
     server, until = Server(f"127.0.0.1:{port}"), time.monotonic() + 60
     while True:
@@ -93,6 +96,12 @@ def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     process.terminate()
     process.wait()
     log.close()
+
+
+@pytest.fixture(scope="module")
+def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    with serving(tmp_path_factory.mktemp("moto")) as server:
+        yield server
 
 
 @pytest.fixture
@@ -234,4 +243,17 @@ def test_a_kill_between_the_objects_and_their_record_changes_nothing_and_is_tidi
     assert later.code == 0 and "what a write left there is deleted by a later command" in later.err
     assert len(server.objects()) == 1
     assert qlog(home, "ledger", environment=server.environment).code == 0
+    assert server.objects() == [] and list((home / "private").rglob(".qlog-tmp-*")) == []
+
+
+def test_what_a_killed_upload_left_is_deleted_on_its_own_server_alone(
+    server: Server, home: Path, tmp_path: Path
+) -> None:
+    assert in_child(_die_behind_the_upload, home, server.environment).killed
+    with serving(tmp_path) as another:
+        another.ask("PUT", BUCKET)
+        later = qlog(home, "ledger", environment=another.environment)
+        assert later.code == 0 and f"{PLACE}: is it the store that was written to" in " ".join(later.err.split())
+    assert len(server.objects()) == 1
+    assert qlog(home, "ledger", environment=server.environment).err == ""
     assert server.objects() == [] and list((home / "private").rglob(".qlog-tmp-*")) == []

@@ -14,12 +14,12 @@ import pytest
 from support.cli import qlog
 from support.door import MARCH, in_child
 from support.instances import MONTHS
+from support.stored import objects, provenance, storing, text_of, writer, written
 from support.tampering import flip
 
 from qlog_assets.errors import ParameterError
 from qlog_assets.settings import Settings
-from qlog_assets.storage.digests import file_checksum
-from qlog_assets.storage.partition import Partition, Provenance, TableFacts, WarehouseError, describe
+from qlog_assets.storage.partition import Partition, Provenance, TableFacts, WarehouseError
 from qlog_assets.storage.stored import COPIES, RECORD, drop_copies
 from qlog_assets.storage.stores import Store, StoreError, open_store
 from qlog_assets.storage.warehouse import Warehouse
@@ -35,40 +35,6 @@ def store(tmp_path: Path) -> Path:
 @pytest.fixture
 def warehouse(home: Path, store: Path) -> Warehouse:
     return storing(home, store)
-
-
-def storing(home: Path, store: Path) -> Warehouse:
-    return Warehouse(Settings(home=home, partitions=f"file://{store}", memory_limit_mb=512, threads=2)).make()
-
-
-def provenance(**changes: Any) -> Provenance:
-    facts: dict[str, Any] = {"code_version": "1", "parameters": {"limit": 4}, "upstream": {"raw_log": "abc"}}
-    return describe("capped_log", MARCH, **{**facts, **changes})
-
-
-def writer(text: str = "rows") -> Any:
-    def write(directory: Path) -> dict[str, TableFacts]:
-        tables = {}
-        for table in ("queries", "clicks"):
-            path = directory / table / "part.parquet"
-            path.parent.mkdir()
-            path.write_text(f"{text} of {table}", encoding="utf-8")
-            tables[table] = TableFacts(1, {f"{table}/part.parquet": file_checksum(path)}, "digest")
-        return tables
-
-    return write
-
-
-def written(warehouse: Warehouse, text: str = "rows", **options: Any) -> Partition:
-    return warehouse.write_partition(provenance(), writer(text), **options)[0]
-
-
-def objects(store: Path) -> list[str]:
-    return sorted(str(path.relative_to(store).as_posix()) for path in store.rglob("*") if path.is_file())
-
-
-def text_of(partition: Partition, table: str = "queries") -> str:
-    return "".join(path.read_text(encoding="utf-8") for path in partition.files(table))
 
 
 # Writing and reading ------------------------------------------------------------------------------------------------
@@ -177,7 +143,14 @@ def test_a_process_uses_the_bytes_that_it_hashed_whatever_happens_in_the_store(
 
 
 @pytest.mark.parametrize(
-    "record", ["", "[]", '{"place": "gs://x/y", "folder": "a.0.0"}', '{"place": "file:///tmp", "folder": ".."}']
+    "record",
+    [
+        "",
+        "[]",
+        '{"place": "gs://x/y", "folder": "a.0.0"}',
+        f'{{"place": "file:///tmp", "marker": "{"0" * 32}", "folder": ".."}}',
+        f'{{"place": "file:///tmp", "marker": "..", "folder": "a.0.{"0" * 32}"}}',
+    ],
 )
 def test_a_record_that_names_no_folder_of_ours_is_refused(warehouse: Warehouse, record: str) -> None:
     partition = written(warehouse)
@@ -272,7 +245,7 @@ def test_a_store_that_does_not_answer_is_no_damage_that_a_partition_is_made_agai
     assert partition.path.is_dir()
 
 
-def test_a_store_in_which_nothing_of_a_partition_lies_is_taken_for_another_one_and_nothing_is_made_or_forgotten(
+def test_nothing_is_made_again_or_forgotten_at_a_store_without_the_marker_of_the_one_that_was_written_to(
     warehouse: Warehouse, store: Path
 ) -> None:
     partition = written(warehouse)

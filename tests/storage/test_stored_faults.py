@@ -1,0 +1,103 @@
+"""Partitions in a store, and what a kill, a fork, a full disk, a power cut or the wrong disk makes of them."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from support.cli import qlog
+from support.door import MARCH, in_child
+from support.stored import objects, storing, text_of, written
+
+from qlog_assets.storage import stored as stored_module
+from qlog_assets.storage.stored import RECORD
+from qlog_assets.storage.stores import MARKERS, Store, open_store
+from qlog_assets.storage.warehouse import Warehouse
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Path:
+    folder = tmp_path / "another disk"
+    folder.mkdir(mode=0o700)
+    return folder
+
+
+@pytest.fixture
+def warehouse(home: Path, store: Path) -> Warehouse:
+    return storing(home, store)
+
+
+# Kills and wrong disks ----------------------------------------------------------------------------------------------
+
+
+def _die_behind_the_deletion(home: Path, store: Path) -> None:
+    delete = stored_module.Stored.delete
+
+    def die(self: stored_module.Stored, private: Path) -> None:
+        delete(self, private)
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    stored_module.Stored.delete = die  # type: ignore[method-assign]
+    storing(home, store).remove_partitions(home / "private" / "capped_log" / MARCH)
+
+
+def forget_it(warehouse: Warehouse) -> None:
+    warehouse.remove_partitions(warehouse.private / "capped_log" / MARCH)
+    assert not (warehouse.private / "capped_log" / MARCH).exists()
+
+
+def make_it_again(warehouse: Warehouse) -> None:
+    assert text_of(written(warehouse, "new rows")) == "new rows of queries"
+
+
+@pytest.mark.parametrize("second", [forget_it, make_it_again])
+def test_what_was_killed_between_the_objects_and_their_record_is_finished_by_a_second_try(
+    warehouse: Warehouse, home: Path, store: Path, second: Callable[[Warehouse], None]
+) -> None:
+    written(warehouse)
+    assert in_child(_die_behind_the_deletion, home, store).killed
+    assert objects(store) == [] and list(warehouse.private.rglob(RECORD)) != []
+    second(warehouse)
+
+
+def _die_behind_the_upload(home: Path, store: Path) -> None:
+    written(storing(home, store), announce=lambda _: os.kill(os.getpid(), signal.SIGKILL))
+
+
+def test_what_a_killed_upload_left_is_named_until_its_own_disk_is_back(
+    warehouse: Warehouse, home: Path, store: Path
+) -> None:
+    assert in_child(_die_behind_the_upload, home, store).killed
+    mounted = store.rename(store.with_name("mounted"))
+    store.mkdir(mode=0o700)
+    said = qlog(home, "ledger")
+    assert said.code == 0 and "is it the store that was written to" in said.err
+    assert len(list(warehouse.private.rglob(RECORD))) == 1 and len(objects(mounted)) == 2
+    store.rmdir()
+    mounted.rename(store)
+    assert qlog(home, "ledger").err == ""
+    assert objects(store) == [] and list(warehouse.private.rglob(RECORD)) == []
+
+
+def test_writers_that_come_first_at_once_leave_a_store_that_knows_them_both(
+    warehouse: Warehouse, store: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Neither has seen the other's marker: there is no lock in a store."""
+    first = written(warehouse)
+    with monkeypatch.context() as unseen:
+        unseen.setattr(Store, "sizes", lambda self, folder: {})
+        second = open_store(f"file://{store}").identify()
+    assert len(list((store / MARKERS).iterdir())) == 2
+    assert first.stored is not None and second != first.stored.marker
+    first.verify()
+    replace(first.stored, marker=second).check()
+
+
+# Copies -------------------------------------------------------------------------------------------------------------
+
+
+# Forgetting ---------------------------------------------------------------------------------------------------------
