@@ -162,12 +162,14 @@ def copies_of(private: Path) -> Path:
         return _COPIES[key]
 
 
-def drop_copies(private: Path) -> None:
-    """Forget what this process has fetched, so that it is fetched and hashed anew."""
+def drop_copies() -> None:
+    """Forget what this process has fetched or written: the disk has its room again, and the next reader hashes anew."""
     with _FETCHING:
-        found = _COPIES.get((os.getpid(), private))
-        for folder in found.iterdir() if found is not None and found.is_dir() else ():
-            shutil.rmtree(folder)
+        own = [copies for (process, _), copies in _COPIES.items() if process == os.getpid() and copies.is_dir()]
+        for folder in (folder for copies in own for folder in copies.iterdir()):
+            # Whoever forgets a partition removes its copies as well.
+            with contextlib.suppress(FileNotFoundError):
+                shutil.rmtree(folder)
 
 
 def places_used(private: Path) -> list[str]:

@@ -45,7 +45,7 @@ def open_workplace(warehouse: Warehouse) -> Iterator[Workplace]:
     # Asked of the file system, not of the mode: root may write everywhere but on a read-only mount.
     own = os.access(warehouse.spill, os.W_OK | os.X_OK)
     # Of what lies in a store nothing is believed that was fetched before.
-    drop_copies(warehouse.private)
+    drop_copies()
     with temporary_directory(warehouse.spill) if own else _system_directory() as folder:
         yield Workplace(Warehouse(warehouse.settings.for_scratch(folder)))
 

@@ -47,7 +47,7 @@ def test_tables_lie_in_the_store_and_what_vouches_for_them_in_the_warehouse(ware
     assert objects(store) == [f"{folder}/{table}/part.parquet" for table in ("clicks", "queries")]
     assert folder.startswith(f"capped_log.{partition.provenance.shape}.") and MARCH not in folder
     partition.verify()
-    drop_copies(warehouse.private)
+    drop_copies()
     assert text_of(warehouse.current("capped_log", MARCH)) == "rows of queries"
     assert partition.provenance == Provenance.read(partition.path / "provenance.json")
     for path in (warehouse.private / COPIES).rglob("*"):
@@ -120,7 +120,7 @@ def test_what_a_hand_changed_in_the_store_is_not_used_and_is_made_again(
 ) -> None:
     partition = written(warehouse)
     hand(store)
-    drop_copies(warehouse.private)
+    drop_copies()
     with pytest.raises(WarehouseError, match=r"capped_log 2006-03: .*materialize it again"):
         partition.verify()
     with pytest.raises(WarehouseError), partition.verifying():
@@ -137,7 +137,7 @@ def test_a_process_uses_the_bytes_that_it_hashed_whatever_happens_in_the_store(
     for name in objects(store):
         (store / name).write_text("x" * (store / name).stat().st_size, encoding="utf-8")
     assert text_of(partition) == "rows of queries"
-    drop_copies(warehouse.private)
+    drop_copies()
     with pytest.raises(WarehouseError, match="checksum differs"):
         partition.files("queries")
 
@@ -249,7 +249,7 @@ def test_nothing_is_made_again_or_forgotten_at_a_store_without_the_marker_of_the
     warehouse: Warehouse, store: Path
 ) -> None:
     partition = written(warehouse)
-    drop_copies(warehouse.private)
+    drop_copies()
     mounted = store.rename(store.with_name("mounted"))
     store.mkdir(mode=0o700)
     for use in (

@@ -11,10 +11,11 @@ from pathlib import Path
 import pytest
 from support.cli import qlog
 from support.door import MARCH, in_child
+from support.instances import make_home, small_log
 from support.stored import objects, storing, text_of, written
 
 from qlog_assets.storage import stored as stored_module
-from qlog_assets.storage.stored import RECORD
+from qlog_assets.storage.stored import COPIES, RECORD
 from qlog_assets.storage.stores import MARKERS, Store, open_store
 from qlog_assets.storage.warehouse import Warehouse
 
@@ -29,6 +30,10 @@ def store(tmp_path: Path) -> Path:
 @pytest.fixture
 def warehouse(home: Path, store: Path) -> Warehouse:
     return storing(home, store)
+
+
+def copies(warehouse: Warehouse) -> list[Path]:
+    return [path for path in (warehouse.private / COPIES).rglob("*") if path.is_file()]
 
 
 # Kills and wrong disks ----------------------------------------------------------------------------------------------
@@ -98,6 +103,35 @@ def test_writers_that_come_first_at_once_leave_a_store_that_knows_them_both(
 
 
 # Copies -------------------------------------------------------------------------------------------------------------
+
+
+def _work_in_one_process(home: Path, store: Path, log: Path) -> dict[str, list[int]]:
+    """How many files are copies after each run and each look, and before each release that an audit comes to."""
+    os.environ |= {"QLOG_HOME": str(home), "QLOG_PARTITIONS": f"file://{store}"}
+    import qlog_assets as qlog
+    from qlog_assets.verify.audit import audit_warehouse
+
+    warehouse = storing(home, store)
+    found: dict[str, list[int]] = {"runs": [], "looks": [], "audit": []}
+    qlog.ingest([log], format="aol")
+    for name in ("safelog", "zealous"):
+        qlog.release(name, MARCH)
+        found["runs"].append(len(copies(warehouse)))
+    assert qlog.ingest([log], format="aol").already_ingested
+    found["looks"].append(len(copies(warehouse)))
+    report = audit_warehouse(warehouse, bar=lambda *_: found["audit"].append(len(copies(warehouse))))
+    assert report.ok and len(report.releases) == 2
+    found["audit"].append(len(copies(warehouse)))
+    return found
+
+
+@pytest.mark.slow
+def test_copies_last_no_longer_than_a_run_a_look_and_the_audit_of_a_release(tmp_path: Path, store: Path) -> None:
+    """In one process: a code server, and months in order, live longer than each of them."""
+    home, log = make_home(tmp_path / "warehouse"), tmp_path / "log.txt"
+    log.write_text(small_log(), encoding="utf-8")
+    ended = in_child(_work_in_one_process, home, store, log)
+    assert ended.answer == {"runs": [0, 0], "looks": [0], "audit": [0, 0, 0]}
 
 
 # Forgetting ---------------------------------------------------------------------------------------------------------
