@@ -38,11 +38,14 @@ def temporary_directory(beside: Path, remove: Callable[[Path], None] = remove_tr
     """A scratch directory on the same file system; removed unless it was renamed away."""
     make_private(beside)
     scratch, descriptor = _make_held(beside)
+    maker = os.getpid()
     try:
         yield scratch
     finally:
         try:
-            remove(scratch)
+            # A process that was forked meanwhile has this block to end as well, and nothing to remove.
+            if os.getpid() == maker:
+                remove(scratch)
         except BaseException:
             # A signal ended the first try half-way.
             remove(scratch)

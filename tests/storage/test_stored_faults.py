@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import os
 import signal
 from collections.abc import Callable
@@ -132,6 +133,19 @@ def test_copies_last_no_longer_than_a_run_a_look_and_the_audit_of_a_release(tmp_
     log.write_text(small_log(), encoding="utf-8")
     ended = in_child(_work_in_one_process, home, store, log)
     assert ended.answer == {"runs": [0, 0], "looks": [0], "audit": [0, 0, 0]}
+
+
+def _end(path: str) -> None:
+    assert Path(path).exists()
+
+
+def test_a_forked_process_that_ends_leaves_its_parents_copies(warehouse: Warehouse) -> None:
+    partition = written(warehouse)
+    (copy,) = partition.files("queries")
+    child = multiprocessing.get_context("fork").Process(target=_end, args=(str(copy),))
+    child.start()
+    child.join()
+    assert child.exitcode == 0 and copy.exists()
 
 
 # Forgetting ---------------------------------------------------------------------------------------------------------
