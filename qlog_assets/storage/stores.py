@@ -104,7 +104,7 @@ class Store:
                 descriptor = out.fileno()
 
                 def fetch(start: int) -> None:
-                    os.pwrite(descriptor, source.read_at(min(RANGE_BYTES, size - start), start), start)
+                    self._write_at(descriptor, source.read_at(min(RANGE_BYTES, size - start), start), start)
 
                 with ThreadPoolExecutor(REQUESTS_AT_ONCE) as pool:
                     list(pool.map(fetch, range(0, size, RANGE_BYTES)))
@@ -128,6 +128,16 @@ class Store:
         """Delete a folder with everything in it, if it is there."""
         with self._saying_what_failed(), contextlib.suppress(FileNotFoundError):
             self.files.delete_dir(f"{self.root}/{folder}")
+
+    def _write_at(self, descriptor: int, part: bytes, start: int) -> None:
+        left = memoryview(part)
+        while left:
+            try:
+                written = os.pwrite(descriptor, left, start)
+            except OSError as error:
+                raise StoreError(f"{self.place}: a copy could not be written here ({error.strerror})") from None
+            # A disk that fills up takes a part, and says why at the next try.
+            left, start = left[written:], start + written
 
     def _mark(self) -> str:
         marker = secrets.token_hex(16)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import resource
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,8 +17,8 @@ from support.instances import make_home, small_log
 from support.stored import objects, storing, text_of, written
 
 from qlog_assets.storage import stored as stored_module
-from qlog_assets.storage.stored import COPIES, RECORD
-from qlog_assets.storage.stores import MARKERS, Store, open_store
+from qlog_assets.storage.stored import COPIES, RECORD, drop_copies
+from qlog_assets.storage.stores import MARKERS, Store, StoreError, open_store
 from qlog_assets.storage.warehouse import Warehouse
 
 
@@ -146,6 +147,26 @@ def test_a_forked_process_that_ends_leaves_its_parents_copies(warehouse: Warehou
     child.start()
     child.join()
     assert child.exitcode == 0 and copy.exists()
+
+
+@pytest.fixture
+def small_files() -> Iterator[None]:
+    """No file of this process may become larger than a megabyte, as on a disk that is full."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 20, hard))
+    yield
+    resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
+def test_a_disk_without_room_for_a_copy_is_no_change_of_the_partition(
+    warehouse: Warehouse, request: pytest.FixtureRequest
+) -> None:
+    partition = written(warehouse, "rows" * (1 << 19))
+    drop_copies()
+    request.getfixturevalue("small_files")
+    with pytest.raises(StoreError, match=r"a copy could not be written here \(File too large\)"):
+        partition.verify()
+    assert copies(warehouse) == []
 
 
 # Forgetting ---------------------------------------------------------------------------------------------------------
