@@ -126,11 +126,16 @@ class Partition:
         """One of its files, by the checksum that it was written with."""
         if self.stored is None:
             return self.path / name
-        inside = (self.folder / name).resolve().is_relative_to(self.folder.resolve())
-        copy = self.stored.fetch(self.private, name, checksum) if inside else None
+        self.refuse_outside(name)
+        copy = self.stored.fetch(self.private, name, checksum)
         if copy is None:
             raise self._changed(name)
         return copy
+
+    def refuse_outside(self, name: str) -> None:
+        """Raise if a name, or a link on its way, leads out of the partition."""
+        if not (self.folder / name).resolve().is_relative_to(self.folder.resolve()):
+            raise self._changed(name)
 
     def _changed(self, name: str) -> WarehouseError:
         return WarehouseError(
@@ -170,8 +175,9 @@ class Partition:
         """Whether a file is there with its checksum, and no link out of the partition. Of a stored one the copy is
         hashed that is read: the store is asked whether there is still a file of this size."""
         if self.stored is None:
+            self.refuse_outside(name)
             path = self.path / name
-            if not path.resolve().is_relative_to(self.path.resolve()) or not path.exists():
+            if not path.exists():
                 return False
         else:
             path = self.file(name, checksum)
@@ -185,16 +191,14 @@ class Partition:
 
         Raises at the end of the block, whatever the block made of a changed file: what was made goes no further.
         """
-        if self.stored is not None:
-            # It is hashed as it comes, and nobody but this process writes to its copies.
-            self.verify()
-            yield
-            return
 
         def written() -> dict[str, tuple[int, ...]]:
             # Without st_ctime, which a hard link elsewhere changes: the raw log's files are links.
             return {path: state[:-1] for path, state in self.files_on_disk().items()}
 
+        # What lies in a store is fetched now, so that the same files are compared.
+        for table in self.provenance.tables:
+            self.files(table)
         before = written()
         with ThreadPoolExecutor(1) as beside:
             verified = beside.submit(self.verify)
@@ -215,11 +219,8 @@ class Partition:
     def files_on_disk(self) -> dict[str, tuple[int, ...]]:
         """What tells that a file was replaced or written to, without reading it. Nobody but the clock sets st_ctime."""
         found: dict[str, tuple[int, ...]] = {}
-        if self.stored is not None:
-            # What is read is as its checksum says: there is nothing else to tell.
-            return found
-        for path in (path for table in self.provenance.tables for path in self.files(table)):
-            # One that is missing is for `verify` to name.
+        for path in (self.folder / name for facts in self.provenance.tables.values() for name in facts.files):
+            # One that is missing is for `verify` to name, or not fetched yet.
             with contextlib.suppress(FileNotFoundError):
                 facts = path.stat()
                 found[str(path)] = (facts.st_ino, facts.st_size, facts.st_mtime_ns, facts.st_ctime_ns)

@@ -179,6 +179,8 @@ class Warehouse:
         kept = {name: facts for name, facts in partition.provenance.tables.items() if name not in names}
         # Files first: killed in between, the provenance still names what is to be dropped, and a second run does it.
         files = [name for facts in dropped for name in facts.files]
+        for name in files:
+            partition.refuse_outside(name)
         if partition.stored is not None:
             partition.stored.delete_files(self.private, files)
         for name in files:

@@ -17,6 +17,7 @@ from support.instances import make_home, small_log
 from support.stored import objects, storing, text_of, written
 
 from qlog_assets.storage import stored as stored_module
+from qlog_assets.storage.partition import TableFacts, WarehouseError
 from qlog_assets.storage.stored import COPIES, RECORD, drop_copies
 from qlog_assets.storage.stores import MARKERS, Store, StoreError, open_store
 from qlog_assets.storage.warehouse import Warehouse
@@ -169,4 +170,27 @@ def test_a_disk_without_room_for_a_copy_is_no_change_of_the_partition(
     assert copies(warehouse) == []
 
 
+def test_a_copy_that_is_changed_while_it_is_read_is_noticed(warehouse: Warehouse) -> None:
+    partition = written(warehouse)
+    with pytest.raises(WarehouseError, match="was changed after|was written anew"), partition.verifying():
+        partition.files("queries")[0].write_text("rows of a hand", encoding="utf-8")
+
+
 # Forgetting ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("stored", [True, False])
+def test_no_table_is_dropped_that_lies_outside_its_partition(
+    warehouse: Warehouse, store: Path, home: Path, stored: bool
+) -> None:
+    if not stored:
+        warehouse = Warehouse(warehouse.settings.for_scratch(home)).make()
+    partition = written(warehouse)
+    outside = [store.parent / "precious", partition.path.parent / "precious", store / "precious"]
+    for path in outside:
+        path.write_text("x", encoding="utf-8")
+    for name in ("../precious", "../../precious"):
+        forged = replace(partition.provenance, tables={"queries": TableFacts(1, {name: "0"})})
+        with pytest.raises(WarehouseError, match="was changed after it was written"):
+            warehouse.drop_tables(replace(partition, provenance=forged), ["queries"])
+    assert all(path.exists() for path in outside)
