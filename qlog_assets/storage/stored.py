@@ -92,6 +92,7 @@ class Stored:
             self.store.put(directory / name, f"{self.folder}/{name}")
             copy = self.copy_path(private, name)
             make_private(copy.parent)
+            (directory / name).chmod(0o600)
             os.replace(directory / name, copy)
 
     def check(self) -> None:

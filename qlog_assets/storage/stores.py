@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from qlog_assets.errors import QlogError
-from qlog_assets.storage.scratch import sync, sync_directory
+from qlog_assets.storage.scratch import make_private, sync, sync_directory
 
 if TYPE_CHECKING:
     from pyarrow import fs
@@ -151,7 +151,9 @@ class Store:
 
     def _new_file(self, name: str) -> fs.NativeFile:
         if self.place.startswith("file:"):
-            self.files.create_dir(f"{self.root}/{name}".rpartition("/")[0])
+            path = Path(self.root, name)
+            make_private(path.parent)
+            path.touch(mode=0o600)
         return self.files.open_output_stream(f"{self.root}/{name}")
 
     def _check_directory(self) -> None:

@@ -21,7 +21,7 @@ from qlog_assets.storage.partition import (
     replace_directory,
 )
 from qlog_assets.storage.private_files import remove_whole, seal, tighten, tighten_tree, write_private
-from qlog_assets.storage.scratch import hold_lock, make_private, remove_leftovers, temporary_directory
+from qlog_assets.storage.scratch import hold_lock, make_private, remove_leftovers, sync, temporary_directory
 from qlog_assets.storage.stored import Stored, delete_stored, discard
 
 LOG = logging.getLogger(__name__)
@@ -152,6 +152,9 @@ class Warehouse:
                     complete.write(scratch / "provenance.json")
                     if stored is not None:
                         stored.write(scratch)
+                        # A power cut may not lose the record and keep objects that it alone names.
+                        for folder in (scratch, base, base.parent, self.private):
+                            sync(folder)
                         names = [name for facts in tables.values() for name in facts.files]
                         stored.upload(scratch, self.private, names)
                     seal(scratch)

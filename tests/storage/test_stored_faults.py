@@ -6,6 +6,7 @@ import multiprocessing
 import os
 import resource
 import signal
+import stat
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -172,8 +173,47 @@ def test_a_disk_without_room_for_a_copy_is_no_change_of_the_partition(
 
 def test_a_copy_that_is_changed_while_it_is_read_is_noticed(warehouse: Warehouse) -> None:
     partition = written(warehouse)
-    with pytest.raises(WarehouseError, match="was changed after|was written anew"), partition.verifying():
+    with pytest.raises(WarehouseError, match=r"was changed after|was written anew"), partition.verifying():
         partition.files("queries")[0].write_text("rows of a hand", encoding="utf-8")
+
+
+@pytest.mark.parametrize("refetched", [False, True])
+def test_copies_and_a_directory_of_objects_are_the_owners_alone(
+    warehouse: Warehouse, store: Path, refetched: bool
+) -> None:
+    before = os.umask(0o022)
+    try:
+        partition = written(warehouse)
+        if refetched:
+            drop_copies()
+            partition.verify()
+    finally:
+        os.umask(before)
+    found = [*store.rglob("*"), *(warehouse.private / COPIES).rglob("*")]
+    assert len(copies(warehouse)) == 2 and len(objects(store)) == 2
+    for path in found:
+        assert stat.S_IMODE(path.stat().st_mode) == (0o700 if path.is_dir() else 0o600), path
+
+
+def test_a_record_is_on_the_disk_before_the_first_object(warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch) -> None:
+    synced: set[int] = set()
+    fsync, put = os.fsync, Store.put
+
+    def hear(descriptor: int) -> None:
+        synced.add(os.fstat(descriptor).st_ino)
+        fsync(descriptor)
+
+    def look(self: Store, source: Path, name: str) -> None:
+        (record,) = warehouse.private.rglob(RECORD)
+        above = [folder for folder in record.parents if folder.is_relative_to(warehouse.private)]
+        unsynced.extend(path for path in (record, *above) if path.stat().st_ino not in synced)
+        put(self, source, name)
+
+    unsynced: list[Path] = []
+    monkeypatch.setattr(os, "fsync", hear)
+    monkeypatch.setattr(Store, "put", look)
+    written(warehouse)
+    assert unsynced == []
 
 
 # Forgetting ---------------------------------------------------------------------------------------------------------
