@@ -173,20 +173,26 @@ def drop_copies() -> None:
                 shutil.rmtree(folder)
 
 
-def places_used(private: Path) -> list[str]:
-    """The places that any partition has its tables in."""
-    found = {stored.place for record in private.glob(f"*/*/*/{RECORD}") if (stored := Stored.read(record.parent))}
-    return sorted(found)
+def check_stores(folders: Iterable[Path]) -> None:
+    """Raise unless the store of every partition in some folders is there, and is the one that was written to."""
+    found = (Stored.read(record.parent) for folder in folders for record in sorted(folder.rglob(RECORD)))
+    # Each store is asked once.
+    for stored in {(each.place, each.marker): each for each in found if each is not None}.values():
+        stored.check()
 
 
-def delete_stored(folder: Path, private: Path) -> None:
-    """Delete from their stores the tables of every partition in a folder, each with its record behind it."""
+def delete_stored(folder: Path, private: Path) -> set[str]:
+    """Delete from their stores the tables of every partition in a folder, each with its record behind it; returns the
+    places that something was deleted from."""
+    places = set()
     for record in sorted(folder.rglob(RECORD)):
         stored = Stored.read(record.parent)
         if stored is None:
             continue
         stored.delete(private)
         record.unlink()
+        places.add(stored.place)
+    return places
 
 
 def discard(directory: Path, private: Path) -> None:

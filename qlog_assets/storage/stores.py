@@ -17,7 +17,6 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
-from urllib.parse import urlsplit
 
 from qlog_assets.errors import QlogError
 from qlog_assets.storage.scratch import make_private, sync, sync_directory
@@ -198,10 +197,11 @@ def _open_store(place: str, endpoint: str, process: int) -> Store:
 
     if place.startswith("file:"):
         return Store(place, fs.LocalFileSystem())
-    server = urlsplit(endpoint)
-    if endpoint and (server.scheme not in ("http", "https") or not server.hostname or server.username):
+    # Nothing of it is repeated: a password may stand before the host's name.
+    server = re.fullmatch(r"(https?)://((?:[\w.-]+|\[[0-9a-fA-F:.]+\])(?::\d+)?)/?", endpoint)
+    if endpoint and server is None:
         raise StoreError("AWS_ENDPOINT_URL: is no address of a server: write https://HOST or https://HOST:PORT")
-    named = {"endpoint_override": server.netloc, "scheme": server.scheme} if endpoint else {}
+    named = {"endpoint_override": server[2], "scheme": server[1]} if server else {}
     try:
         # A small file is one request: without a delay its upload would begin with a second one.
         return Store(place, fs.S3FileSystem(connect_timeout=10, allow_delayed_open=True, **named))

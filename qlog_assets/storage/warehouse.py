@@ -176,8 +176,11 @@ class Warehouse:
         busy = f"another process is writing {asset} {month}"
         return hold_lock(self.locks / f"{asset}.{month}.lock", LONGEST_WRITE_SECONDS, busy)
 
-    def drop_tables(self, partition: Partition, names: Sequence[str]) -> None:
-        """Delete some tables of a partition and take them out of its provenance, which stays what it was otherwise."""
+    def drop_tables(self, partition: Partition, names: Sequence[str]) -> set[str]:
+        """Delete some tables of a partition and take them out of its provenance, which stays what it was otherwise.
+
+        Returns the stores that it has its tables in.
+        """
         dropped = [partition.provenance.tables[name] for name in names if name in partition.provenance.tables]
         kept = {name: facts for name, facts in partition.provenance.tables.items() if name not in names}
         # Files first: killed in between, the provenance still names what is to be dropped, and a second run does it.
@@ -189,11 +192,16 @@ class Warehouse:
         for name in files:
             (partition.path / name).unlink(missing_ok=True)
         replace(partition.provenance, tables=kept).write(partition.path / "provenance.json")
+        return set() if partition.stored is None else {partition.stored.place}
 
-    def remove_partitions(self, folder: Path) -> None:
-        """Remove a folder of partitions, and before it what they have in stores: a second try finds what is left."""
-        delete_stored(folder, self.private)
+    def remove_partitions(self, folder: Path) -> set[str]:
+        """Remove a folder of partitions, and before it what they have in stores: a second try finds what is left.
+
+        Returns those stores.
+        """
+        places = delete_stored(folder, self.private)
         remove_whole(folder)
+        return places
 
     def discard(self, directory: Path) -> None:
         """Remove a scratch directory, and what it names in a store."""

@@ -245,26 +245,6 @@ def test_a_store_that_does_not_answer_is_no_damage_that_a_partition_is_made_agai
     assert partition.path.is_dir()
 
 
-def test_nothing_is_made_again_or_forgotten_at_a_store_without_the_marker_of_the_one_that_was_written_to(
-    warehouse: Warehouse, store: Path
-) -> None:
-    partition = written(warehouse)
-    drop_copies()
-    mounted = store.rename(store.with_name("mounted"))
-    store.mkdir(mode=0o700)
-    for use in (
-        partition.verify,
-        lambda: warehouse.write_partition(provenance(), writer()),
-        lambda: warehouse.drop_tables(partition, ["clicks"]),
-        lambda: warehouse.remove_partitions(partition.path.parent),
-    ):
-        with pytest.raises(StoreError, match="is it the store that was written to"):
-            use()
-    store.rmdir()
-    mounted.rename(store)
-    warehouse.current("capped_log", MARCH).verify()
-
-
 # Deleting -----------------------------------------------------------------------------------------------------------
 
 
@@ -305,6 +285,14 @@ def test_a_month_is_released_audited_and_forgotten_with_its_tables_on_another_di
     flip(store / next(name for name in objects(store) if name.startswith("cleaned_log")))
     audit = qlog(ingested, "audit")
     assert audit.code == 1 and "cleaned_log 2006-03: log.parquet was changed after it was written" in audit.out
+    sealed = ingested / "crowd" / MARCH / "report"
+    sealed.parent.mkdir(parents=True)
+    sealed.write_text("sealed", encoding="utf-8")
+    away = store.rename(store.with_name("away"))
+    refused = qlog(ingested, "forget", "--before", "2006-04")
+    assert refused.code == 2 and "cannot be used" in refused.err
+    assert sealed.exists() and "forgotten" not in qlog(ingested, "ledger").out, "nothing is begun without the store"
+    away.rename(store)
     forgotten = qlog(ingested, "forget", "--before", "2006-04")
     assert f"{store}: deleted there, too; a store that keeps versions" in " ".join(forgotten.success.split())
     assert {name.partition(".")[0] for name in objects(store)} == {"pool"}, "which is public"
@@ -349,7 +337,17 @@ def test_a_place_in_the_warehouse_itself_is_refused(home: Path, monkeypatch: pyt
     assert Settings(home=home, partitions="s3://bucket/logs/").partitions == "s3://bucket/logs"
 
 
-@pytest.mark.parametrize("address", ["localhost:9000", "ftp://host", "http://", "http://hunter2:hunter2@host"])
+@pytest.mark.parametrize(
+    "address",
+    [
+        "localhost:9000",
+        "ftp://host",
+        "http://",
+        "http://hunter2:hunter2@host",
+        "http://:hunter2@host",
+        "http://[hunter2",
+    ],
+)
 def test_a_servers_address_that_is_none_is_refused_and_not_repeated(
     address: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

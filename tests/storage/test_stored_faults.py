@@ -13,9 +13,9 @@ from pathlib import Path
 
 import pytest
 from support.cli import qlog
-from support.door import MARCH, in_child
+from support.door import APRIL, MARCH, in_child
 from support.instances import make_home, small_log
-from support.stored import objects, storing, text_of, written
+from support.stored import objects, provenance, storing, text_of, writer, written
 
 from qlog_assets.storage import stored as stored_module
 from qlog_assets.storage.partition import TableFacts, WarehouseError
@@ -104,6 +104,26 @@ def test_writers_that_come_first_at_once_leave_a_store_that_knows_them_both(
     assert first.stored is not None and second != first.stored.marker
     first.verify()
     replace(first.stored, marker=second).check()
+
+
+def test_nothing_is_made_again_or_forgotten_at_a_store_without_the_marker_of_the_one_that_was_written_to(
+    warehouse: Warehouse, store: Path
+) -> None:
+    partition = written(warehouse)
+    drop_copies()
+    mounted = store.rename(store.with_name("mounted"))
+    store.mkdir(mode=0o700)
+    for use in (
+        partition.verify,
+        lambda: warehouse.write_partition(provenance(), writer()),
+        lambda: warehouse.drop_tables(partition, ["clicks"]),
+        lambda: warehouse.remove_partitions(partition.path.parent),
+    ):
+        with pytest.raises(StoreError, match="is it the store that was written to"):
+            use()
+    store.rmdir()
+    mounted.rename(store)
+    warehouse.current("capped_log", MARCH).verify()
 
 
 # Copies -------------------------------------------------------------------------------------------------------------
@@ -217,6 +237,22 @@ def test_a_record_is_on_the_disk_before_the_first_object(warehouse: Warehouse, m
 
 
 # Forgetting ---------------------------------------------------------------------------------------------------------
+
+
+def test_stores_are_named_that_something_was_deleted_from(home: Path, tmp_path: Path) -> None:
+    """A broken record of another month is that month's trouble."""
+    warehouses = []
+    for name in ("one", "two", "three"):
+        folder = tmp_path / name
+        folder.mkdir(mode=0o700)
+        warehouses.append(storing(home, folder))
+    one, two, three = warehouses
+    part = written(one)
+    other = two.write_partition(provenance(APRIL), writer())[0]
+    broken = three.write_partition(provenance("2006-05"), writer())[0]
+    (broken.path / RECORD).write_text("", encoding="utf-8")
+    assert two.drop_tables(other, ["clicks"]) == {f"file://{tmp_path / 'two'}"}
+    assert one.remove_partitions(part.path.parent) == {f"file://{tmp_path / 'one'}"}
 
 
 @pytest.mark.parametrize("stored", [True, False])
