@@ -8,6 +8,8 @@ BIN := $(VENV)/bin
 PEERS := .cache/peers
 # So does what builds the docs site.
 SITE := .cache/docs-site
+# So does the server of an object store.
+MOTO := .cache/moto
 # So do the programs that public files are validated with.
 VALIDATORS := .cache/validators
 # Spark, too: what `make test` runs must not need it.
@@ -16,7 +18,7 @@ SPARK := .cache/spark
 export PYTHONDONTWRITEBYTECODE :=
 export GX_ANALYTICS_ENABLED := false
 
-.PHONY: help install demo crowd-demo ui spark-demo test test-rest test-studies test-bench test-public test-spark test-all lint bench bench-noise bench-peers bench-selection bench-solvers bench-crowd docs docs-site test-site screenshots plots pins clean
+.PHONY: help install demo crowd-demo ui spark-demo test test-rest test-studies test-bench test-public test-spark test-storage test-all lint bench bench-noise bench-peers bench-selection bench-solvers bench-crowd bench-storage docs docs-site test-site screenshots plots pins clean
 
 help: ## What can be made
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -48,14 +50,14 @@ crowd-demo: $(VENV)/.installed-crowd ## Two hundred clients, relays and servers 
 ui: $(VENV)/.installed ## Dagster's web UI on the demo's data
 	$(BIN)/qlog ui
 
-QUICK := not slow and not faults and not postgresql and not browser and not study and not site and not spark
+QUICK := not slow and not faults and not postgresql and not browser and not study and not site and not spark and not storage
 
 # Three workers on two cores: a quarter of the time a test waits for a process or a disk.
 test: $(VENV)/.installed-dev ## The suite a developer runs
 	$(BIN)/python -m pytest -n 3 --dist worksteal -m "$(QUICK)"
 
 test-rest: $(VENV)/.installed-dev ## What `make test` leaves out: faults, races, canaries, PostgreSQL, browser
-	$(BIN)/python -m pytest -n 2 --dist worksteal -m "not ($(QUICK)) and not study and not site and not spark" --ignore tests/benchmarks
+	$(BIN)/python -m pytest -n 2 --dist worksteal -m "not ($(QUICK)) and not study and not site and not spark and not storage" --ignore tests/benchmarks
 
 test-studies: $(VENV)/.installed-dev ## Whole studies and simulations by the command, on small logs
 	$(BIN)/python -m pytest -n 2 --dist worksteal -m study
@@ -78,10 +80,18 @@ QLOG_SPARK_ROWS ?= 1000000
 test-spark: $(SPARK)/.installed ## Every statement and whole releases on Spark beside DuckDB; needs Java 17
 	QLOG_SPARK_ROWS=$(QLOG_SPARK_ROWS) $(SPARK)/bin/python -m pytest -n 0 -m spark tests/spark
 
+$(MOTO)/.installed: tests/requirements-moto.txt
+	test -x $(MOTO)/bin/python || $(PYTHON) -m venv $(MOTO)
+	$(MOTO)/bin/pip install --quiet --disable-pip-version-check --no-deps -r tests/requirements-moto.txt
+	@touch $@
+
+test-storage: $(VENV)/.installed-dev $(MOTO)/.installed ## Whole releases with partitions on an object store
+	$(BIN)/python -m pytest -n 0 -m storage tests/storage
+
 spark-demo: $(SPARK)/.installed ## One month of a synthetic log, counted by Spark, and the same month by DuckDB
 	$(SPARK)/bin/python -m benchmarks.spark_demo
 
-test-all: test test-rest test-studies test-bench test-public test-site test-spark ## Everything
+test-all: test test-rest test-studies test-bench test-public test-site test-spark test-storage ## Everything
 
 lint: $(VENV)/.installed-dev ## ruff, mypy, and who may import whom
 	$(BIN)/ruff check .
@@ -107,6 +117,9 @@ bench-solvers: $(VENV)/.installed-dev ## The sanitized log's solvers at the pape
 bench-crowd: $(VENV)/.installed-dev ## Reports that a collector of CrowdLogging takes per second, and shares that give artifacts
 	$(BIN)/python -m benchmarks.crowd_load
 	$(BIN)/python -m benchmarks.crowd_shares
+
+bench-storage: $(VENV)/.installed-dev $(MOTO)/.installed ## A table in an object store beside the disk
+	$(BIN)/python -m benchmarks.object_storage
 
 $(PEERS)/.installed: benchmarks/requirements-peers.txt
 	test -x $(PEERS)/bin/python || $(PYTHON) -m venv $(PEERS)

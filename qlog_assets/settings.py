@@ -6,12 +6,13 @@ Frozen models that forbid unknown keys; reads nothing but the environment. What 
 from __future__ import annotations
 
 import os
+import re
 import stat
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from qlog_assets.errors import ParameterError, QlogError
 
@@ -63,12 +64,19 @@ def unknown_key(key: str, known: Iterable[str]) -> str:
 
 VARIABLES = {
     "ledger_url": "QLOG_LEDGER_URL",
+    "partitions": "QLOG_PARTITIONS",
     "memory_limit_mb": "QLOG_MEMORY_MB",
     "spill_limit_gb": "QLOG_SPILL_GB",
     "threads": "QLOG_THREADS",
     "landing_seconds": "QLOG_LANDING_SECONDS",
 }
 """The environment variables of settings, by field."""
+
+
+PLACES = {"s3": "s3://BUCKET/PREFIX", "file": "file:///DIRECTORY"}
+"""Where partitions may lie, by scheme: how it is written."""
+PLACE_PATTERNS = {"s3": r"[a-z0-9][a-z0-9.-]{1,61}[a-z0-9](/[\w.=+-]+)*", "file": r"(/[^/\x00-\x1f]+)+"}
+"""What stands behind the scheme."""
 
 
 class Settings(FrozenModel):
@@ -78,6 +86,9 @@ class Settings(FrozenModel):
     """QLOG_HOME: one warehouse is one data set. Default: `warehouse/` in the checkout or the working directory."""
     ledger_url: str | None = None
     """QLOG_LEDGER_URL: an SQLAlchemy URL. Default: `ledger.db` in the warehouse."""
+    partitions: str | None = None
+    """QLOG_PARTITIONS: where the tables of new private partitions lie, `s3://BUCKET/PREFIX` or `file:///DIRECTORY`; a
+    server other than Amazon's, a region and credentials come from the usual AWS variables. Default: the warehouse."""
     memory_limit_mb: int = Field(3072, ge=128, le=1 << 30)
     """QLOG_MEMORY_MB: what DuckDB may hold in one process; past it, it spills. Below 4 GB with Python beside it."""
     spill_limit_gb: int = Field(64, ge=1, le=1 << 20)
@@ -86,6 +97,18 @@ class Settings(FrozenModel):
     """QLOG_THREADS: DuckDB's threads. It starts as many as it is told, and hangs on some millions."""
     landing_seconds: int = Field(60, ge=5, le=86_400)
     """QLOG_LANDING_SECONDS: how often the sensor looks into the landing zone. Two looks must find a file the same."""
+
+    @field_validator("partitions")
+    @classmethod
+    def _check_partitions(cls, given: str | None) -> str | None:
+        return None if given is None else checked_place(given)
+
+    @model_validator(mode="after")
+    def _check_together(self) -> Self:
+        scheme, _, path = (self.partitions or "").partition("://")
+        if scheme == "file" and Path(path).resolve().is_relative_to(self.home.resolve()):
+            raise ValueError("partitions: lies in the warehouse, where they lie without it: name another directory")
+        return self
 
     @classmethod
     def from_environment(cls) -> Settings:
@@ -96,10 +119,30 @@ class Settings(FrozenModel):
             field, sign, reason = str(error).partition(":")
             raise ParameterError(f"{VARIABLES.get(field, field)}{sign}{reason}") from None
 
+    def for_scratch(self, home: Path) -> Settings:
+        """The same for a warehouse that is removed whole after use: nothing of it lies elsewhere."""
+        return self.model_copy(update={"home": home, "partitions": None})
+
     @property
     def policy_file(self) -> Path:
         """QLOG_POLICY, or `policy.toml` in the warehouse."""
         return Path(os.environ.get("QLOG_POLICY") or self.home / "policy.toml")
+
+
+def checked_place(given: str) -> str:
+    """The one text of a place that partitions may lie in. One that is refused is not repeated: it may hold a secret."""
+    scheme, sign, rest = given.strip().partition("://")
+    rest = rest.rstrip("/")
+    if not sign or scheme not in PLACES:
+        raise ValueError(f"names no place that partitions can lie in: write {' or '.join(PLACES.values())}")
+    if any(mark in rest for mark in "@?#"):
+        raise ValueError(
+            "holds more than a place: credentials come from AWS_ACCESS_KEY_ID and the other AWS variables, the "
+            "server's address from AWS_ENDPOINT_URL"
+        )
+    if not re.fullmatch(PLACE_PATTERNS[scheme], rest) or {"", ".", ".."} & set(rest.strip("/").split("/")):
+        raise ValueError(f"is no {PLACES[scheme]}")
+    return f"{scheme}://{rest}"
 
 
 def home_from_environment() -> Path:

@@ -166,7 +166,7 @@ def place_to_read(warehouse: Warehouse) -> Iterator[Warehouse]:
         yield warehouse.make()
         return
     with system_scratch() as folder:
-        yield Warehouse(warehouse.settings.model_copy(update={"home": folder}))
+        yield Warehouse(warehouse.settings.for_scratch(folder))
 
 
 def _tell_share(bar: Bar, name: str, done: int, size: int) -> None:

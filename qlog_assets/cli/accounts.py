@@ -136,6 +136,8 @@ def forget_lines(facts: dict[str, Any]) -> None:
     console.print(f"deleted: {', '.join(facts['months']) or 'nothing; no published month is that old'}")
     for month, reason in facts["kept"].items():
         console.print(f"{month}: kept, because {reason}")
+    for place in facts["stores"]:
+        console.print(f"{place}: deleted there, too; a store that keeps versions or snapshots still has them")
     for name in facts["landing"]:
         state = "deleted" if name in facts["landing_deleted"] else "still holds forgotten months (--landing deletes it)"
         console.print(f"{name}: {state}")

@@ -20,6 +20,7 @@ from qlog_assets.policy import Policy, qualify_names
 from qlog_assets.privacy.parameters import Parameters
 from qlog_assets.settings import Settings
 from qlog_assets.storage.engine import DuckDBEngine, Engine, open_database
+from qlog_assets.storage.stored import drop_copies
 from qlog_assets.storage.warehouse import Warehouse
 from qlog_assets.ui.asked import author
 from qlog_assets.version import VERSION
@@ -147,6 +148,8 @@ class WarehouseResource(dg.ConfigurableResource[Warehouse]):
 
     def teardown_after_execution(self, context: dg.InitResourceContext) -> None:
         self._close_database()
+        # The process may be a server, or have other months to come.
+        drop_copies()
 
     def read_ledger(self) -> Ledger | None:
         """The ledger for questions only, if there is one: looking never makes it."""

@@ -34,6 +34,7 @@ from qlog_assets.storage.digests import line_digest
 from qlog_assets.storage.engine import DuckDBEngine, Engine
 from qlog_assets.storage.partition import Partition, Provenance, TableFacts, WarehouseError, describe, is_intact
 from qlog_assets.storage.private_files import remove_whole
+from qlog_assets.storage.stored import drop_copies
 from qlog_assets.storage.warehouse import Warehouse
 
 if TYPE_CHECKING:
@@ -114,7 +115,7 @@ def is_ingested(
     months in between, in one file with a released one, `inspect_user_ids` warns where it matters; the operator reads
     the file again by materializing its landing_batch.
     """
-    return any(
+    found = any(
         part.provenance.upstream["landing"] == batch.checksum
         and part.provenance.parameters == describe_reading(batch, admission)
         and is_complete(part)
@@ -123,6 +124,9 @@ def is_ingested(
         and (part.provenance.code_version == READER_VERSION or bool(months_of(part) & charged_months(warehouse)))
         for part in known
     )
+    # The next file's batch is as large, and a landing zone is looked at by a server.
+    drop_copies()
+    return found
 
 
 def charged_months(warehouse: Warehouse) -> set[str]:

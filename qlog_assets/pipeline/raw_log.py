@@ -34,7 +34,7 @@ def assemble_raw_log(
             part.verify(month)
             for path, checksum in part.provenance.tables[month].files.items():
                 name = f"{number:04d}-{Path(path).name}"
-                link_or_copy(part.path / path, directory / name)
+                link_or_copy(part.file(path, checksum), directory / name)
                 files[name] = checksum
         return {"log": TableFacts(sum(part.rows(month) for part in parts), files)}
 

@@ -15,20 +15,16 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from qlog_assets.errors import QlogError
 from qlog_assets.storage.digests import canonical_json, digest_of, file_checksum
 from qlog_assets.storage.private_files import write_private
 from qlog_assets.storage.scratch import temporary_directory
+from qlog_assets.storage.stored import RECORD, Stored, WarehouseError, discard
 
 PUBLIC_MATERIAL = "public"
 """The month under which public material (pools, url lists) is kept: it belongs to no month of the log."""
 
 
 PROVENANCE_VERSION = 1
-
-
-class WarehouseError(QlogError):
-    """A partition that is missing, incomplete or changed since it was written."""
 
 
 @dataclass(frozen=True)
@@ -98,16 +94,54 @@ class Provenance:
 
 @dataclass(frozen=True)
 class Partition:
-    """A written partition: its directory and its provenance."""
+    """A written partition: its directory, its provenance, and where its tables lie if not in that directory."""
 
     path: Path
     provenance: Provenance
+    stored: Stored | None = None
+
+    @classmethod
+    def read(cls, path: Path) -> Partition:
+        """The partition in a directory."""
+        return cls(path, Provenance.read(path / "provenance.json"), Stored.read(path))
+
+    @property
+    def private(self) -> Path:
+        """The private zone that it lies in."""
+        return self.path.parents[2]
+
+    @property
+    def folder(self) -> Path:
+        """Where the files of its tables can be read."""
+        return self.path if self.stored is None else self.stored.copy_path(self.private, "")
 
     def files(self, table: str) -> list[Path]:
+        """The files of a table. What lies in a store is brought here first, as it was written or not at all."""
         facts = self.provenance.tables.get(table)
         if facts is None:
             raise WarehouseError(f"{self.provenance.asset} {self.provenance.month}: has no table {table}")
-        return [self.path / name for name in sorted(facts.files)]
+        return [self.file(name, facts.files[name]) for name in sorted(facts.files)]
+
+    def file(self, name: str, checksum: str) -> Path:
+        """One of its files, by the checksum that it was written with."""
+        if self.stored is None:
+            return self.path / name
+        self.refuse_outside(name)
+        copy = self.stored.fetch(self.private, name, checksum)
+        if copy is None:
+            raise self._changed(name)
+        return copy
+
+    def refuse_outside(self, name: str) -> None:
+        """Raise if a name, or a link on its way, leads out of the partition."""
+        if not (self.folder / name).resolve().is_relative_to(self.folder.resolve()):
+            raise self._changed(name)
+
+    def _changed(self, name: str) -> WarehouseError:
+        return WarehouseError(
+            f"{self.provenance.asset} {self.provenance.month}: {name} was changed after it was written (checksum "
+            "differs): materialize it again"
+        )
 
     def rows(self, table: str) -> int:
         return self.provenance.tables[table].rows
@@ -123,20 +157,33 @@ class Partition:
         *_, asset, month, shape = self.path.parts
         if (asset, month, shape) != (self.provenance.asset, self.provenance.month, shape_of(self.provenance)):
             raise WarehouseError(f"{label}: its provenance was changed after it was written: materialize it again")
-        known, own = {"provenance.json"}, self.path.resolve()
+        known = {"provenance.json"} if self.stored is None else {"provenance.json", RECORD}
+        there = {str(entry.relative_to(self.path)) for entry in self.path.rglob("*") if not entry.is_dir()}
+        stored = {} if self.stored is None else self.stored.sizes()
         for name_of_table, facts in self.provenance.tables.items():
             known.update(facts.files)
             for name, checksum in facts.files.items() if table in (None, name_of_table) else ():
-                path = self.path / name
-                if not path.resolve().is_relative_to(own) or not path.exists() or file_checksum(path) != checksum:
-                    raise WarehouseError(
-                        f"{label}: {name} was changed after it was written (checksum differs): materialize it again"
-                    )
-        extra = {str(entry.relative_to(self.path)) for entry in self.path.rglob("*") if not entry.is_dir()} - known
+                if not self._is_as_written(name, checksum, stored):
+                    raise self._changed(name)
+        extra = (there | set(stored)) - known
         if extra:
             raise WarehouseError(
                 f"{label}: holds {len(extra)} file(s) its provenance does not know: materialize it again"
             )
+
+    def _is_as_written(self, name: str, checksum: str, stored: Mapping[str, int]) -> bool:
+        """Whether a file is there with its checksum, and no link out of the partition. Of a stored one the copy is
+        hashed that is read: the store is asked whether there is still a file of this size."""
+        if self.stored is None:
+            self.refuse_outside(name)
+            path = self.path / name
+            if not path.exists():
+                return False
+        else:
+            path = self.file(name, checksum)
+            if stored.get(name) != path.stat().st_size:
+                return False
+        return file_checksum(path) == checksum
 
     @contextlib.contextmanager
     def verifying(self) -> Iterator[None]:
@@ -149,6 +196,9 @@ class Partition:
             # Without st_ctime, which a hard link elsewhere changes: the raw log's files are links.
             return {path: state[:-1] for path, state in self.files_on_disk().items()}
 
+        # What lies in a store is fetched now, so that the same files are compared.
+        for table in self.provenance.tables:
+            self.files(table)
         before = written()
         with ThreadPoolExecutor(1) as beside:
             verified = beside.submit(self.verify)
@@ -169,8 +219,8 @@ class Partition:
     def files_on_disk(self) -> dict[str, tuple[int, ...]]:
         """What tells that a file was replaced or written to, without reading it. Nobody but the clock sets st_ctime."""
         found: dict[str, tuple[int, ...]] = {}
-        for path in (path for table in self.provenance.tables for path in self.files(table)):
-            # One that is missing is for `verify` to name.
+        for path in (self.folder / name for facts in self.provenance.tables.values() for name in facts.files):
+            # One that is missing is for `verify` to name, or not fetched yet.
             with contextlib.suppress(FileNotFoundError):
                 facts = path.stat()
                 found[str(path)] = (facts.st_ino, facts.st_size, facts.st_mtime_ns, facts.st_ctime_ns)
@@ -200,7 +250,8 @@ def shape_of(provenance: Provenance) -> str:
 
 def replace_directory(source: Path, target: Path) -> None:
     """Move a finished directory to its name; a damaged one already there is moved aside and removed."""
-    with temporary_directory(target.parent) as aside:
+    # Whatever it has in a store goes with it, after the other one is there.
+    with temporary_directory(target.parent, lambda aside: discard(aside, target.parents[2])) as aside:
         with contextlib.suppress(FileNotFoundError):
             os.rename(target, aside / "old")
         try:
@@ -216,7 +267,7 @@ def is_intact(path: Path) -> bool:
     if not (path / "provenance.json").exists():
         return False
     try:
-        Partition(path, Provenance.read(path / "provenance.json")).verify()
+        Partition.read(path).verify()
     except WarehouseError:
         return False
     return True

@@ -15,7 +15,7 @@ import shutil
 import stat
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from qlog_assets.errors import QlogError
@@ -29,19 +29,28 @@ class BusyError(QlogError):
     """Another process holds what this one needs."""
 
 
+def remove_tree(directory: Path) -> None:
+    shutil.rmtree(directory, ignore_errors=True)
+
+
 @contextlib.contextmanager
-def temporary_directory(beside: Path) -> Iterator[Path]:
+def temporary_directory(beside: Path, remove: Callable[[Path], None] = remove_tree) -> Iterator[Path]:
     """A scratch directory on the same file system; removed unless it was renamed away."""
     make_private(beside)
     scratch, descriptor = _make_held(beside)
+    maker = os.getpid()
     try:
         yield scratch
     finally:
         try:
-            shutil.rmtree(scratch, ignore_errors=True)
+            # A process that was forked meanwhile has this block to end as well, and nothing to remove.
+            if os.getpid() == maker:
+                remove(scratch)
+        except BaseException:
+            # A signal ended the first try half-way.
+            remove(scratch)
+            raise
         finally:
-            # A signal may have ended the first try half-way; without one there is nothing left to remove.
-            shutil.rmtree(scratch, ignore_errors=True)
             os.close(descriptor)
 
 
@@ -63,7 +72,7 @@ def system_scratch() -> Iterator[Path]:
         yield scratch
 
 
-def remove_leftovers(folder: Path) -> None:
+def remove_leftovers(folder: Path, remove: Callable[[Path], None] = remove_tree) -> None:
     """Remove the scratch directories in a folder that no living process holds."""
     for path in folder.glob(f"{PREFIX}*"):
         try:
@@ -71,7 +80,7 @@ def remove_leftovers(folder: Path) -> None:
         except OSError:  # gone meanwhile, or nothing that was made here
             continue
         if _hold(descriptor) is True:
-            shutil.rmtree(path, ignore_errors=True)
+            remove(path)
         os.close(descriptor)
 
 

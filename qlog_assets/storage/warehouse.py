@@ -1,4 +1,4 @@
-"""The warehouse on disk: zones, and partitions written whole or not at all."""
+"""The warehouse on disk: zones, and partitions written whole or not at all. Their tables may lie in a store."""
 
 from __future__ import annotations
 
@@ -20,8 +20,9 @@ from qlog_assets.storage.partition import (
     is_intact,
     replace_directory,
 )
-from qlog_assets.storage.private_files import seal, tighten, tighten_tree, write_private
-from qlog_assets.storage.scratch import hold_lock, make_private, remove_leftovers, temporary_directory
+from qlog_assets.storage.private_files import remove_whole, seal, tighten, tighten_tree, write_private
+from qlog_assets.storage.scratch import hold_lock, make_private, remove_leftovers, sync, temporary_directory
+from qlog_assets.storage.stored import Stored, delete_stored, discard
 
 LOG = logging.getLogger(__name__)
 _TIDIED: set[Path] = set()
@@ -84,11 +85,14 @@ class Warehouse:
 
     def remove_leftovers(self) -> None:
         """Remove what killed processes left half-made: it may hold rows of the log."""
-        folders = [self.private, *self.landing.glob("*")]
+        for folder in self.landing.glob("*"):
+            if folder.is_dir() and not folder.is_symlink():
+                remove_leftovers(folder)
+        folders = [self.private]
         folders += [folder for depth in ("*", "*/*", "*/*/*") for folder in self.private.glob(depth)]
         for folder in folders:
             if folder.is_dir() and not folder.is_symlink():
-                remove_leftovers(folder)
+                remove_leftovers(folder, self.discard)
 
     @property
     def ledger_url(self) -> str:
@@ -111,8 +115,7 @@ class Warehouse:
         return (self.private / asset / month / "current").exists()
 
     def partition(self, asset: str, month: str, shape: str) -> Partition:
-        path = self.private / asset / month / shape
-        return Partition(path, Provenance.read(path / "provenance.json"))
+        return Partition.read(self.private / asset / month / shape)
 
     def months(self, asset: str) -> list[Month]:
         """The months that have a current partition of this asset."""
@@ -141,11 +144,19 @@ class Warehouse:
             make_private(base)
             fresh = not (is_intact(base / shape) and usable(self.partition(asset, month, shape)))
             if fresh:
-                with temporary_directory(base) as scratch:
+                stored = self._new_folder(asset, shape)
+                with temporary_directory(base, self.discard) as scratch:
                     tables = write(scratch)
                     now = datetime.now(UTC).isoformat("T", "seconds")
                     complete = replace(provenance, tables=tables, measured=dict(measured or {}), written_at=now)
                     complete.write(scratch / "provenance.json")
+                    if stored is not None:
+                        stored.write(scratch)
+                        # A power cut may not lose the record and keep objects that it alone names.
+                        for folder in (scratch, base, base.parent, self.private):
+                            sync(folder)
+                        names = [name for facts in tables.values() for name in facts.files]
+                        stored.upload(scratch, self.private, names)
                     seal(scratch)
                     announce(complete)
                     replace_directory(scratch, base / shape)
@@ -153,17 +164,45 @@ class Warehouse:
                 write_private(base / "current", shape)
             return self.partition(asset, month, shape), fresh
 
+    def _new_folder(self, asset: str, shape: str) -> Stored | None:
+        """Where a partition that is written now has its tables; None: beside its provenance."""
+        if self.settings.partitions is None:
+            return None
+        # A store that cannot be used is said before hours of work, not after them.
+        return Stored.new(self.settings.partitions, asset, shape)
+
     def writing(self, asset: str, month: str) -> AbstractContextManager[None]:
         """The right to write or remove an asset's month: whoever comes second finds what the first one made."""
         busy = f"another process is writing {asset} {month}"
         return hold_lock(self.locks / f"{asset}.{month}.lock", LONGEST_WRITE_SECONDS, busy)
 
-    def drop_tables(self, partition: Partition, names: Sequence[str]) -> None:
-        """Delete some tables of a partition and take them out of its provenance, which stays what it was otherwise."""
+    def drop_tables(self, partition: Partition, names: Sequence[str]) -> set[str]:
+        """Delete some tables of a partition and take them out of its provenance, which stays what it was otherwise.
+
+        Returns the stores that it has its tables in.
+        """
         dropped = [partition.provenance.tables[name] for name in names if name in partition.provenance.tables]
         kept = {name: facts for name, facts in partition.provenance.tables.items() if name not in names}
         # Files first: killed in between, the provenance still names what is to be dropped, and a second run does it.
-        for facts in dropped:
-            for name in facts.files:
-                (partition.path / name).unlink(missing_ok=True)
+        files = [name for facts in dropped for name in facts.files]
+        for name in files:
+            partition.refuse_outside(name)
+        if partition.stored is not None:
+            partition.stored.delete_files(self.private, files)
+        for name in files:
+            (partition.path / name).unlink(missing_ok=True)
         replace(partition.provenance, tables=kept).write(partition.path / "provenance.json")
+        return set() if partition.stored is None else {partition.stored.place}
+
+    def remove_partitions(self, folder: Path) -> set[str]:
+        """Remove a folder of partitions, and before it what they have in stores: a second try finds what is left.
+
+        Returns those stores.
+        """
+        places = delete_stored(folder, self.private)
+        remove_whole(folder)
+        return places
+
+    def discard(self, directory: Path) -> None:
+        """Remove a scratch directory, and what it names in a store."""
+        discard(directory, self.private)

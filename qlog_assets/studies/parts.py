@@ -147,6 +147,6 @@ def _write_part(
 
 def _warehouse_within(whole: Warehouse, home: Path) -> Warehouse:
     """A warehouse of a part, which finds the whole one's ledger and releases: a pool may be made of them."""
-    made = Warehouse(whole.settings.model_copy(update={"home": home, "ledger_url": whole.ledger_url}))
+    made = Warehouse(whole.settings.for_scratch(home).model_copy(update={"ledger_url": whole.ledger_url}))
     made.released = whole.released
     return made.make()

@@ -32,6 +32,7 @@ from qlog_assets.report.public_zone import (
     unknown_entries,
 )
 from qlog_assets.storage.digests import file_checksum
+from qlog_assets.storage.stored import drop_copies
 from qlog_assets.storage.warehouse import Warehouse
 from qlog_assets.verify.accounts import over_budget_findings, recovery_notes, window_notes
 from qlog_assets.verify.lineage import Lineage, batch_notes
@@ -160,6 +161,8 @@ def audit_warehouse(
             bar(number, len(chosen), f"auditing {charge.release_id}")
             with finishing(report, charge.release_id):
                 report.releases.append(audit.verdict(charge))
+            # All months together may be larger than the disk.
+            drop_copies()
         report.failures += [history.trouble] if history.trouble else []
     return report
 

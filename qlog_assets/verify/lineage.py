@@ -158,12 +158,14 @@ class Lineage:
             if is_of_this_version(partition):
                 try:
                     self._inspect(engine, mechanism, partition, found)
+                except OSError:
+                    raise  # a store that does not answer is no finding about a release
                 except QlogError as error:
                     found.findings.append(f"limits: {label}: {error}")
             else:
                 found.notes.append(f"{label} was made by another version of qlog: its limits are not counted again")
             for table, facts in partition.provenance.tables.items():
-                again = engine.facts(partition.path, partition.files(table), digest=True)
+                again = engine.facts(partition.folder, partition.files(table), digest=True)
                 if (again.content_digest, again.rows) != (facts.content_digest, facts.rows):
                     found.findings.append(f"lineage: {label}: {table} does not hold the rows its provenance says")
         found.recomputed.append(f"{label}: a digest of its rows, and how many each user has")

@@ -27,6 +27,7 @@ from qlog_assets.report.public_zone import find_damage, release_path
 from qlog_assets.sources.readers import refuse_unreadable
 from qlog_assets.storage.dagster_home import SETTINGS, open_existing
 from qlog_assets.storage.private_files import remove_whole
+from qlog_assets.storage.stored import check_stores
 from qlog_assets.storage.warehouse import Warehouse
 
 Bar = Callable[[int, int, str], None]
@@ -77,6 +78,7 @@ def forget_before(
         files = landing_files(warehouse, ledger, policy, before, months)
         deleted = [file for file in files if not file.held] if delete_landing else []
         unread = failed_files(warehouse, before)
+        stores: set[str] = set()
         deleted += unread if delete_landing else []
         if months or deleted:
             facts = {
@@ -87,9 +89,10 @@ def forget_before(
                 # Which months a file held is known from its batch, which is about to go.
                 "files": {landing_checksum(file.path): sorted(file.months) for file in (*files, *unread)},
             }
+            check_stores(partition_folders(warehouse, months))
             ledger.record("forgotten", policy.dataset, facts)
             door.on_point("forgetting_recorded")
-            forget_private(warehouse, months, [charge for charge in charges if charge.month in months], bar)
+            stores = forget_private(warehouse, months, [charge for charge in charges if charge.month in months], bar)
         for file in deleted:
             file.path.unlink(missing_ok=True)
             column_map_beside(file.path).unlink(missing_ok=True)
@@ -100,6 +103,7 @@ def forget_before(
         "landing": sorted(file.path.name for file in files),
         "landing_deleted": sorted(file.path.name for file in deleted),
         "unread": sorted(file.path.name for file in unread),
+        "stores": sorted(stores),
     }
 
 
@@ -113,14 +117,22 @@ def hash_landing_files(warehouse: Warehouse, bar: Bar) -> None:
         done += size
 
 
-def forget_private(warehouse: Warehouse, months: list[Month], charges: list[Charge], bar: Bar) -> None:
-    """Remove every partition, study, draw, ingested row and sealed report of some months."""
+def partition_folders(warehouse: Warehouse, months: list[Month]) -> list[Path]:
+    """The folders of everything made of some months, and of the batches with rows of them."""
+    found = [batch.path.parent for batch in batches(warehouse) if months_of(batch) & set(months)]
+    return found + [folder for month in months for folder in warehouse.private.glob(f"*/{month}")]
+
+
+def forget_private(warehouse: Warehouse, months: list[Month], charges: list[Charge], bar: Bar) -> set[str]:
+    """Remove every partition, study, draw, ingested row and sealed report of some months; returns the stores that
+    something was deleted from."""
+    stores: set[str] = set()
     for number, month in enumerate(months):
         bar(number, len(months), f"deleting {month}")
         remove_whole(warehouse.home / SEALED_EPOCHS / month)
         for folder in sorted(warehouse.private.glob(f"*/{month}")):
             with warehouse.writing(folder.parent.name, month):
-                remove_whole(folder)
+                stores |= warehouse.remove_partitions(folder)
     for path in sorted(warehouse.studies.glob("*/study.json")):
         if json.loads(path.read_text(encoding="utf-8")).get("month") in months:
             remove_whole(path.parent)
@@ -133,10 +145,11 @@ def forget_private(warehouse: Warehouse, months: list[Month], charges: list[Char
         # A batch may span months: what it holds of others stays, and its rejected rows go with the last of them.
         if months_of(batch) <= set(months):
             if months_of(batch):
-                remove_whole(batch.path.parent)
+                stores |= warehouse.remove_partitions(batch.path.parent)
         elif months_of(batch) & set(months):
-            warehouse.drop_tables(batch, months)
+            stores |= warehouse.drop_tables(batch, months)
     door.on_point("batches_forgotten")
+    return stores
 
 
 def forget_study_runs(warehouse: Warehouse, months: list[Month]) -> None:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from qlog_assets.storage.dagster_home import SETTINGS, open_existing
 from qlog_assets.storage.engine import DuckDBEngine, open_duckdb
 from qlog_assets.storage.scratch import make_private, temporary_directory
+from qlog_assets.storage.stored import drop_copies
 from qlog_assets.storage.warehouse import Warehouse
 from qlog_assets.verify.run_history import Found, run_findings
 
@@ -43,8 +44,10 @@ def open_workplace(warehouse: Warehouse) -> Iterator[Workplace]:
     """Scratch in the warehouse's own zone, or the system's where the warehouse is not there or may only be read."""
     # Asked of the file system, not of the mode: root may write everywhere but on a read-only mount.
     own = os.access(warehouse.spill, os.W_OK | os.X_OK)
+    # Of what lies in a store nothing is believed that was fetched before.
+    drop_copies()
     with temporary_directory(warehouse.spill) if own else _system_directory() as folder:
-        yield Workplace(Warehouse(warehouse.settings.model_copy(update={"home": folder})))
+        yield Workplace(Warehouse(warehouse.settings.for_scratch(folder)))
 
 
 @contextmanager

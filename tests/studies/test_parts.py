@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
 from typing import Literal
 
 import pyarrow as pa
@@ -13,6 +15,7 @@ import pytest
 from qlog_assets.mechanisms.register import simulated
 from qlog_assets.policy import Policy
 from qlog_assets.storage.engine import Engine
+from qlog_assets.storage.warehouse import Warehouse
 from qlog_assets.studies.parts import PARTS, Part, hold_out
 from qlog_assets.studies.search_log import SearchLog
 from qlog_assets.studies.spread import MONTH, make_twin
@@ -55,6 +58,13 @@ def test_nothing_is_left_of_a_part(work: StudyWork) -> None:
         assert home.is_relative_to(work.warehouse.studies)
     assert not home.exists()
     assert list(work.warehouse.studies.iterdir()) == []
+
+
+def test_a_part_is_never_in_the_store_of_the_whole(work: StudyWork, tmp_path: Path) -> None:
+    settings = work.warehouse.settings.model_copy(update={"partitions": f"file://{tmp_path}"})
+    with hold_out(replace(work, warehouse=Warehouse(settings)), 0) as fold:
+        assert fold.trained.cleaned.rows("log") > 0
+    assert list(tmp_path.iterdir()) == [], "nobody would delete it there"
 
 
 DRAWN = [(each.name, name) for each in simulated() for name, variant in each.variants.items() if variant.draw]

@@ -66,7 +66,9 @@ def test_published_months_lose_their_private_data_and_others_keep_theirs(release
     before = public_files(released)
     answer = qlog(released, "forget", "--before", "2006-05", "--json").json
     (name,) = landed(released)
-    assert answer == {"months": [MARCH], "kept": {APRIL: NEVER}, "landing": [name], "landing_deleted": [], "unread": []}
+    assert answer == {
+        "months": [MARCH], "kept": {APRIL: NEVER}, "landing": [name], "landing_deleted": [], "unread": [], "stores": [],
+    }  # fmt: skip
     assets = ("capped_log", "cleaned_log", "pool_augmented", "raw_log", "landing_batch")
     assert private_rows(released) == {asset: [APRIL] for asset in assets}
     assert list((released / "private" / "draws").iterdir()) == []
@@ -182,7 +184,7 @@ def test_a_landing_file_with_rows_of_a_month_that_is_kept_is_kept(released: Path
     (name,) = landed(released)
     # April is published but not older than April.
     assert forget(released, before="2006-04", landing=True) == {
-        "months": [MARCH], "kept": {}, "landing": [name], "landing_deleted": [], "unread": [],
+        "months": [MARCH], "kept": {}, "landing": [name], "landing_deleted": [], "unread": [], "stores": [],
     }  # fmt: skip
     assert landed(released) == [name]
 
