@@ -31,7 +31,7 @@ def columns(table: str) -> Mapping[str, str]:
 
 
 def translated(name: str) -> str:
-    return to_spark(name, columns, macros=MACROS, times=TIMES)
+    return to_spark(name, columns, macros=MACROS, times=TIMES).text
 
 
 @pytest.mark.parametrize("name", STATEMENTS)

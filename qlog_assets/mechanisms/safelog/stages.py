@@ -9,7 +9,7 @@ from qlog_assets.checks.memory import memoize_by_content
 from qlog_assets.checks.suites import CheckResult, by_table, run_suite
 from qlog_assets.mechanisms.safelog.parameters import SafelogParameters
 from qlog_assets.months import Month
-from qlog_assets.pipeline.cleaned_log import view_cleaned
+from qlog_assets.pipeline.cleaned_log import view_searches
 from qlog_assets.pipeline.public_material import PublicLists
 from qlog_assets.pipeline.stage import Inputs, Stage, Work
 from qlog_assets.privacy.limits import SESSION_GAP_MINUTES
@@ -59,11 +59,13 @@ def write_capped_log(work: Work, inputs: Inputs, directory: Path) -> dict[str, T
     with cleaned.verifying():
         # Where nobody may have a transition there is none to choose from: a statement cannot ask for the first 0.
         transitions = "transition_scale" not in off and chosen.transitions_per_user > 0
-        view_cleaned(work.engine, cleaned, clicks="click_scale" not in off, transitions=transitions)
-        return {
-            table: work.engine.write(statement, directory / f"{table}.parquet", digest=True, **limits[table])
-            for table, statement in CAPPED_TABLES.items()
-        }
+        work.engine.view("cleaned_log", cleaned.files("log"))
+        with work.engine.gathered("cleaned_log", "user", ("time", "query"), read_often=True):
+            view_searches(work.engine, clicks="click_scale" not in off, transitions=transitions)
+            return {
+                table: work.engine.write(statement, directory / f"{table}.parquet", digest=True, **limits[table])
+                for table, statement in CAPPED_TABLES.items()
+            }
 
 
 @memoize_by_content
