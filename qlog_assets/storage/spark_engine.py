@@ -166,7 +166,9 @@ class SparkEngine(Engine):
     def gathered(self, name: str, by: str, order: Sequence[str] = (), *, read_often: bool = False) -> Iterator[None]:
         with quoting_nothing(name):
             rows = self.session.table(name)
-            parts = max(int(self.session.conf.get("spark.sql.shuffle.partitions")), self._bytes.get(name, 0) // PART_BYTES)
+            parts = max(
+                int(self.session.conf.get("spark.sql.shuffle.partitions")), self._bytes.get(name, 0) // PART_BYTES
+            )
             together = rows.repartition(parts, col(by))
             if order:
                 together = together.sortWithinPartitions(by, *order)
@@ -261,7 +263,8 @@ class SparkEngine(Engine):
     def add_rows(self, name: str, table: str) -> None:
         with quoting_nothing(f"sql/{name}.sql"):
             there = self.session.table(table)
-            self._keep(table, self._select(name, {}).select(*there.columns).to(there.schema))
+            added = self._select(name, {})
+            self._keep(table, added.select(*(col(f"`{each.name}`").cast(each.dataType) for each in there.schema)))
             there.unionByName(self.session.table(table)).createOrReplaceTempView(table)
 
     def mapped_table(self, name: str, table: str, function: Callable[[str], str]) -> int:

@@ -149,6 +149,8 @@ def application_settings(settings: Settings, master: str, scratch: Path) -> dict
         "spark.local.dir": str(scratch),
         # Folders that hold nothing but tables: no marker beside them, and no checksum of each file.
         "spark.hadoop.mapreduce.fileoutputcommitter.marksuccessfuljobs": "false",
+        # At its lowest level, as DuckDB writes.
+        "spark.hadoop.parquet.compression.codec.zstd.level": "1",
         "spark.hadoop.fs.file.impl": "org.apache.hadoop.fs.RawLocalFileSystem",
     }
     if master.startswith("local"):
@@ -158,6 +160,8 @@ def application_settings(settings: Settings, master: str, scratch: Path) -> dict
             "spark.driver.bindAddress": "127.0.0.1",
             "spark.authenticate": "true",
             "spark.sql.shuffle.partitions": str(4 * settings.threads),
+            # As many parts as a large table needs; those of a small one are put together again.
+            "spark.sql.adaptive.coalescePartitions.initialPartitionNum": str(32 * settings.threads),
         }
     return common
 

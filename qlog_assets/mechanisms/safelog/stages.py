@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from pathlib import Path
 from typing import Any
 
@@ -74,9 +75,13 @@ def inspect_capped_log(engine: Engine, partition: Partition) -> CheckResult:
     another month."""
     view_capped(engine, partition)
     limits, month = partition.provenance.parameters, Month(partition.provenance.month)
+    with contextlib.ExitStack() as gathering:
+        for table in CAPPED_TABLES:
+            gathering.enter_context(engine.gathered(f"capped_{table}", "user"))
+        counts = engine.frame("safelog/check_capped_log", month_start=month.start, month_end=month.end)
     return run_suite(
         "safelog/capped_log",
-        by_table(engine.frame("safelog/check_capped_log", month_start=month.start, month_end=month.end)),
+        by_table(counts),
         parameters={
             "queries_per_user": limits["queries_per_user"],
             "clicks_per_user": limits["clicks_per_user"],
