@@ -279,6 +279,17 @@ class SparkEngine(Engine):
             self._keep(table, mapped)
         return self.count(table)
 
+    def mapped_rows(
+        self, table: str, function: Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]], columns: str
+    ) -> pa.Table:
+        """What a function of Python makes of a table's rows, in as many tasks as there are cores at least.
+
+        A task that is lost runs again: whoever gives the function sees to it that this changes nothing.
+        """
+        with quoting_nothing(table):
+            tasks = int(self.session.conf.get("spark.sql.shuffle.partitions"))
+            return self.session.table(table).repartition(tasks).mapInArrow(function, columns).toArrow()
+
     def arrow(self, name: str, **parameters: Any) -> pa.Table:
         with quoting_nothing(f"sql/{name}.sql"):
             return self._select(name, parameters).toArrow()
