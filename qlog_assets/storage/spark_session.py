@@ -142,6 +142,8 @@ def application_settings(settings: Settings, master: str, scratch: Path) -> dict
         "spark.driver.memory": f"{settings.memory_limit_mb}m",
         # What a statement answers passes through it: half of it is for all else.
         "spark.driver.maxResultSize": f"{settings.memory_limit_mb // 2}m",
+        # The collector for work that nobody waits for within a second; G1 looks over its heap beside the work.
+        "spark.driver.extraJavaOptions": "-XX:+UseParallelGC",
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
         "spark.eventLog.enabled": "false",
