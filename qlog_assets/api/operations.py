@@ -58,18 +58,9 @@ def write_synthetic_log(
     world_version: int = 1,
     spark: EnginePolicy | None = None,
 ) -> Path:
-    """The synthetic log in the landing zone, and the public lists of its world beside the private zones.
-
-    With `spark`, the log is drawn there: the same bytes.
-    """
+    """The synthetic log in the landing zone, drawn by Spark if given; its world's lists beside the private zones."""
     from qlog_assets.synthetic import public_queries, site_directory, write_log
-    from qlog_assets.synthetic.writing import draw_in_turn
-
-    draw_blocks = draw_in_turn
-    if spark is not None:
-        from qlog_assets.synthetic.spark_blocks import drawn_by_spark
-
-        draw_blocks = drawn_by_spark(warehouse, spark)
+    from qlog_assets.synthetic.spark_blocks import who_draws
 
     warehouse.make()
     version = "" if world_version == 1 else f"-world{world_version}"
@@ -84,7 +75,7 @@ def write_synthetic_log(
             last,
             world_version=world_version,
             progress=lambda done: tell(f"writing the synthetic log: {done:,} rows"),
-            draw_blocks=draw_blocks,
+            draw_blocks=who_draws(warehouse, spark),
         )
     public = warehouse.home / "public"
     public.mkdir(exist_ok=True)

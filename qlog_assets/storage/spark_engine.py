@@ -116,7 +116,7 @@ class SparkEngine(Engine):
 
     def __init__(self, session: SparkSession, scratch: Path) -> None:
         self.session = session
-        self._scratch = scratch
+        self.scratch = scratch
         self._macros: list[str] = []
         self._kept = 0
         self._bytes: dict[str, int] = {}
@@ -164,12 +164,11 @@ class SparkEngine(Engine):
 
     @contextlib.contextmanager
     def gathered(self, name: str, by: str, order: Sequence[str] = (), *, read_often: bool = False) -> Iterator[None]:
+        # A server resolves names anew whenever they are read: what was there before needs one of its own.
+        before = f"{name}_before"
         with quoting_nothing(name):
-            rows = self.session.table(name)
-            parts = max(
-                int(self.session.conf.get("spark.sql.shuffle.partitions")), self._bytes.get(name, 0) // PART_BYTES
-            )
-            together = rows.repartition(parts, col(by))
+            self.session.table(name).createOrReplaceTempView(before)
+            together = self.session.table(before).repartition(self._parts(self._bytes.get(name, 0)), col(by))
             if order:
                 together = together.sortWithinPartitions(by, *order)
             if read_often:
@@ -181,9 +180,14 @@ class SparkEngine(Engine):
             yield
         finally:
             with quoting_nothing(name):
-                rows.createOrReplaceTempView(name)
                 if read_often:
                     together.unpersist()
+                self.session.table(before).createOrReplaceTempView(name)
+
+    def _parts(self, size: int = 0) -> int:
+        """In how many parts so many bytes are worked on: as many as the session has it, or more."""
+        fewest = int(str(self.session.conf.get("spark.sql.shuffle.partitions")))
+        return max(fewest, size // PART_BYTES)
 
     def columns(self, name: str) -> dict[str, str]:
         with quoting_nothing(name):
@@ -262,10 +266,10 @@ class SparkEngine(Engine):
 
     def add_rows(self, name: str, table: str) -> None:
         with quoting_nothing(f"sql/{name}.sql"):
-            there = self.session.table(table)
-            added = self._select(name, {})
-            self._keep(table, added.select(*(col(f"`{each.name}`").cast(each.dataType) for each in there.schema)))
-            there.unionByName(self.session.table(table)).createOrReplaceTempView(table)
+            there, added = self.session.table(table), self._select(name, {})
+            rows = added.select(*(col(f"`{each.name}`").cast(each.dataType) for each in there.schema))
+            self._keep(f"{table}_added", rows)
+            there.unionByName(self.session.table(f"{table}_added")).createOrReplaceTempView(table)
 
     def mapped_table(self, name: str, table: str, function: Callable[[str], str]) -> int:
         def normalise(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -287,8 +291,7 @@ class SparkEngine(Engine):
         A task that is lost runs again: whoever gives the function sees to it that this changes nothing.
         """
         with quoting_nothing(table):
-            tasks = int(self.session.conf.get("spark.sql.shuffle.partitions"))
-            return self.session.table(table).repartition(tasks).mapInArrow(function, columns).toArrow()
+            return self.session.table(table).repartition(self._parts()).mapInArrow(function, columns).toArrow()
 
     def arrow(self, name: str, **parameters: Any) -> pa.Table:
         with quoting_nothing(f"sql/{name}.sql"):
@@ -329,7 +332,7 @@ class SparkEngine(Engine):
     def _folder(self, name: str) -> Path:
         """A fresh private directory for a table that is kept."""
         self._kept += 1
-        folder = self._scratch / f"{self._kept:04d}-{name}"
+        folder = self.scratch / f"{self._kept:04d}-{name}"
         make_private(folder)
         return folder
 

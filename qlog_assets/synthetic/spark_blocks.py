@@ -19,10 +19,15 @@ from qlog_assets.storage.engine import EnginePolicy
 from qlog_assets.storage.scratch import temporary_directory
 from qlog_assets.storage.spark_session import open_spark
 from qlog_assets.storage.warehouse import Warehouse
-from qlog_assets.synthetic.writing import BlockPlan, DrawBlocks, Part, UserBlock
+from qlog_assets.synthetic.writing import BlockPlan, DrawBlocks, Part, UserBlock, draw_in_turn
 
 COLUMNS = "number bigint, rows bigint, users bigint, searches bigint, clicks bigint"
 """What a task says of a block that it wrote."""
+
+
+def who_draws(warehouse: Warehouse, spark: EnginePolicy | None) -> DrawBlocks:
+    """This process, unless Spark is given."""
+    return draw_in_turn if spark is None else drawn_by_spark(warehouse, spark)
 
 
 def drawn_by_spark(warehouse: Warehouse, chosen: EnginePolicy) -> DrawBlocks:
