@@ -76,7 +76,8 @@ TOO_LARGE = ("maxResultSize", "MAX_RESULT_SIZE")
 
 
 class EngineLostError(QlogError, OSError):
-    """Spark has too little memory or disk, or is gone: no fault of the work, which may be tried again."""
+    """Spark or this process has too little memory or disk, or Spark is gone: no fault of the work, which may be tried
+    again."""
 
 
 @contextlib.contextmanager
@@ -102,7 +103,8 @@ def describe(doing: str, error: Exception) -> Exception:
     if isinstance(error, PySparkException) and error.getCondition():
         kind = str(error.getCondition())
     if any(sign in words for sign in TOO_LARGE):
-        return QlogError(
+        # No fault of the work, either: a draw that has taken random bits is not spent by it.
+        return EngineLostError(
             f"{doing}: spark: the answer does not fit into this process (spark.driver.maxResultSize is half of "
             "QLOG_MEMORY_MB): raise QLOG_MEMORY_MB, or choose a variant that needs counts alone"
         )
@@ -286,12 +288,14 @@ class SparkEngine(Engine):
     def mapped_rows(
         self, table: str, function: Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]], columns: str
     ) -> pa.Table:
-        """What a function of Python makes of a table's rows, in as many tasks as there are cores at least.
+        """What a function of Python makes of a table's rows, in as many tasks as a session has parts, or rows.
 
         A task that is lost runs again: whoever gives the function sees to it that this changes nothing.
         """
         with quoting_nothing(table):
-            return self.session.table(table).repartition(self._parts()).mapInArrow(function, columns).toArrow()
+            rows = self.session.table(table)
+            tasks = max(1, min(self._parts(), rows.count()))
+            return rows.repartition(tasks).mapInArrow(function, columns).toArrow()
 
     def arrow(self, name: str, **parameters: Any) -> pa.Table:
         with quoting_nothing(f"sql/{name}.sql"):

@@ -16,8 +16,8 @@ import pytest
 from qlog_assets.errors import QlogError
 from qlog_assets.settings import Settings
 from qlog_assets.sources.normalise import normalise_text
-from qlog_assets.storage.engine import Engine, EnginePolicy, open_duckdb
-from qlog_assets.storage.spark_engine import SparkEngine
+from qlog_assets.storage.engine import MACHINE_ERRORS, Engine, EnginePolicy, open_duckdb
+from qlog_assets.storage.spark_engine import SparkEngine, describe
 from qlog_assets.storage.warehouse import Warehouse
 from qlog_assets.synthetic import write_log
 from qlog_assets.synthetic.spark_blocks import drawn_by_spark
@@ -137,6 +137,14 @@ def test_an_error_quotes_no_value_and_names_the_statement(
     said = capfd.readouterr()
     told = "".join(traceback.format_exception(caught.value)) + said.out + said.err + caplog.text
     assert "my own secret" not in told
+
+
+def test_an_answer_that_does_not_fit_is_want_of_memory_and_no_failed_draw() -> None:
+    """What a machine lacks spends no draw, whatever was drawn before: the door tries it again at no new charge."""
+    said = describe("sql/room/name.sql", RuntimeError("Total size of 'my own secret' is bigger than maxResultSize"))
+    assert isinstance(said, MACHINE_ERRORS) and isinstance(said, QlogError)
+    assert str(said).startswith("sql/room/name.sql: spark: the answer does not fit into this process")
+    assert "QLOG_MEMORY_MB" in str(said) and "secret" not in str(said)
 
 
 def test_what_spark_wrote_lies_in_folders_that_nobody_else_can_enter(engine: Engine, warehouse: Warehouse) -> None:
