@@ -18,6 +18,7 @@ from qlog_assets.settings import CHECKOUT
 pytestmark = pytest.mark.spark
 
 PATIENCE_SECONDS = 180
+ENGINE = "tests/spark/test_engine.py"
 
 
 @pytest.fixture
@@ -71,8 +72,7 @@ def environment() -> dict[str, str]:
 
 def test_a_server_answers_as_the_engine_of_a_process_does(server: str) -> None:
     done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-n", "0", "-q", "-p", "no:cacheprovider", "-m", "spark"]
-        + ["tests/spark/test_engine.py"],
+        [sys.executable, "-m", "pytest", "-n", "0", "-q", "-p", "no:cacheprovider", "-m", "spark", ENGINE],
         cwd=CHECKOUT,
         env=environment() | {"QLOG_SPARK_MASTER": server},
         capture_output=True,
