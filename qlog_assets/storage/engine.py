@@ -157,15 +157,13 @@ class Engine(Protocol):
     def columns(self, name: str) -> dict[str, str]:
         """The columns of a table with their types, as DuckDB calls them."""
 
-    def gathered(
-        self, name: str, by: str, order: Sequence[str] = (), *, read_often: bool = False
-    ) -> contextlib.AbstractContextManager[None]:
-        """For the time of a block, have the rows with one value of a column in one place, in an order.
+    def gather(self, name: str, by: str) -> None:
+        """Have a statement that reads a table find the rows with one value of a column in one place.
 
-        What statements say does not change. An engine that is one machine has them there anyway; one that is many
-        moves them once instead of once a statement, and with `read_often` keeps them.
+        It says the same as before. An engine that is one machine has them there anyway; one that is many moves them
+        once, where a statement that groups twice would move them twice.
         """
-        return contextlib.nullcontext()
+        return
 
     # Statements -----------------------------------------------------------------------------------------------------
 

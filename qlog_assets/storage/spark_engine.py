@@ -21,7 +21,6 @@ from pyspark import cloudpickle
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.functions import array, col, element_at, lit, spark_partition_id
-from pyspark.storagelevel import StorageLevel
 
 from qlog_assets.errors import QlogError
 from qlog_assets.storage.dialects import Translated, UntranslatableError, as_text, to_spark
@@ -164,27 +163,10 @@ class SparkEngine(Engine):
         with quoting_nothing(name):
             self.session.catalog.dropTempView(name)
 
-    @contextlib.contextmanager
-    def gathered(self, name: str, by: str, order: Sequence[str] = (), *, read_often: bool = False) -> Iterator[None]:
-        # A server resolves names anew whenever they are read: what was there before needs one of its own.
-        before = f"{name}_before"
+    def gather(self, name: str, by: str) -> None:
         with quoting_nothing(name):
-            self.session.table(name).createOrReplaceTempView(before)
-            together = self.session.table(before).repartition(self._parts(self._bytes.get(name, 0)), col(by))
-            if order:
-                together = together.sortWithinPartitions(by, *order)
-            if read_often:
-                # Spark knows of what it keeps where and in which order it lies; of a file, it would not. What a lost
-                # machine kept is gathered again from the files.
-                together = together.persist(StorageLevel.DISK_ONLY)
-            together.createOrReplaceTempView(name)
-        try:
-            yield
-        finally:
-            with quoting_nothing(name):
-                if read_often:
-                    together.unpersist()
-                self.session.table(before).createOrReplaceTempView(name)
+            parts = self._parts(self._bytes.get(name, 0))
+            self.session.table(name).repartition(parts, col(by)).createOrReplaceTempView(name)
 
     def _parts(self, size: int = 0) -> int:
         """In how many parts so many bytes are worked on: as many as the session has it, or more."""

@@ -91,16 +91,24 @@ def test_many_tasks_number_rows_as_one_does(warehouse: Warehouse) -> None:
     assert said[0] == said[1] and said[0][1] == sorted(texts)
 
 
-def test_rows_that_were_gathered_say_what_they_said_and_nothing_of_them_is_kept(engine: Engine) -> None:
-    rows = pa.table({"user": ["b", "a", "b"], "query": ["x", "y", "z"]})
+def test_rows_that_were_gathered_are_moved_once_and_say_what_they_said(
+    engine: Engine, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert isinstance(engine, SparkEngine)
-    with engine.table("log_rows", rows):
-        engine.view("cleaned_log", sorted(engine.scratch.glob("*-log_rows/*.parquet")))
-        with engine.gathered("cleaned_log", "user", ("query",), read_often=True):
-            assert engine.session.table("cleaned_log").storageLevel.useDisk
-            assert engine.count("cleaned_log") == 3 and list(engine.columns("cleaned_log")) == ["user", "query"]
-        assert not engine.session.table("cleaned_log").storageLevel.useDisk
-        assert engine.count("cleaned_log") == 3
+
+    def moves() -> int:
+        """How often Spark moves the rows that one of its statements reads, which groups twice."""
+        engine.session.sql(
+            "SELECT user, max(n) FROM (SELECT user, query, count(*) AS n FROM rows_of_a_log GROUP BY user, query) "
+            "GROUP BY user"
+        ).explain()
+        return capsys.readouterr().out.count("Exchange hashpartitioning")
+
+    with engine.table("rows_of_a_log", pa.table({"user": ["b", "a", "b"], "query": ["x", "y", "z"]})):
+        assert moves() == 2
+        engine.gather("rows_of_a_log", "user")
+        assert moves() == 1
+        assert engine.count("rows_of_a_log") == 3 and list(engine.columns("rows_of_a_log")) == ["user", "query"]
 
 
 @pytest.mark.parametrize("world", [1, 2, 3])

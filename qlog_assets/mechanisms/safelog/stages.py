@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 from pathlib import Path
 from typing import Any
 
@@ -61,12 +60,12 @@ def write_capped_log(work: Work, inputs: Inputs, directory: Path) -> dict[str, T
         # Where nobody may have a transition there is none to choose from: a statement cannot ask for the first 0.
         transitions = "transition_scale" not in off and chosen.transitions_per_user > 0
         work.engine.view("cleaned_log", cleaned.files("log"))
-        with work.engine.gathered("cleaned_log", "user", ("time", "query"), read_often=True):
-            view_searches(work.engine, clicks="click_scale" not in off, transitions=transitions)
-            return {
-                table: work.engine.write(statement, directory / f"{table}.parquet", digest=True, **limits[table])
-                for table, statement in CAPPED_TABLES.items()
-            }
+        work.engine.gather("cleaned_log", "user")
+        view_searches(work.engine, clicks="click_scale" not in off, transitions=transitions)
+        return {
+            table: work.engine.write(statement, directory / f"{table}.parquet", digest=True, **limits[table])
+            for table, statement in CAPPED_TABLES.items()
+        }
 
 
 @memoize_by_content
@@ -75,13 +74,11 @@ def inspect_capped_log(engine: Engine, partition: Partition) -> CheckResult:
     another month."""
     view_capped(engine, partition)
     limits, month = partition.provenance.parameters, Month(partition.provenance.month)
-    with contextlib.ExitStack() as gathering:
-        for table in CAPPED_TABLES:
-            gathering.enter_context(engine.gathered(f"capped_{table}", "user"))
-        counts = engine.frame("safelog/check_capped_log", month_start=month.start, month_end=month.end)
+    for table in CAPPED_TABLES:
+        engine.gather(f"capped_{table}", "user")
     return run_suite(
         "safelog/capped_log",
-        by_table(counts),
+        by_table(engine.frame("safelog/check_capped_log", month_start=month.start, month_end=month.end)),
         parameters={
             "queries_per_user": limits["queries_per_user"],
             "clicks_per_user": limits["clicks_per_user"],
