@@ -41,7 +41,7 @@ from qlog_assets.privacy.bounds import double_at_least
 from qlog_assets.privacy.guarantee import printed
 from qlog_assets.report.public_zone import release_path
 from qlog_assets.sources.readers import LogSource, refuse_unreadable
-from qlog_assets.storage.engine import Engine
+from qlog_assets.storage.engine import Engine, EnginePolicy
 from qlog_assets.storage.warehouse import Warehouse
 
 if TYPE_CHECKING:
@@ -49,10 +49,18 @@ if TYPE_CHECKING:
 
 
 def write_synthetic_log(
-    warehouse: Warehouse, rows: int, seed: int, first: Month, last: Month, tell: Tell, world_version: int = 1
+    warehouse: Warehouse,
+    rows: int,
+    seed: int,
+    first: Month,
+    last: Month,
+    tell: Tell,
+    world_version: int = 1,
+    spark: EnginePolicy | None = None,
 ) -> Path:
-    """The synthetic log in the landing zone, and the public lists of its world beside the private zones."""
+    """The synthetic log in the landing zone, drawn by Spark if given; its world's lists beside the private zones."""
     from qlog_assets.synthetic import public_queries, site_directory, write_log
+    from qlog_assets.synthetic.spark_blocks import who_draws
 
     warehouse.make()
     version = "" if world_version == 1 else f"-world{world_version}"
@@ -67,6 +75,7 @@ def write_synthetic_log(
             last,
             world_version=world_version,
             progress=lambda done: tell(f"writing the synthetic log: {done:,} rows"),
+            draw_blocks=who_draws(warehouse, spark),
         )
     public = warehouse.home / "public"
     public.mkdir(exist_ok=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -10,6 +11,13 @@ from typer.core import TyperGroup
 
 from qlog_assets.cli.arguments import format_names, opened, parse_month
 from qlog_assets.cli.output import Json, bold, console, progress, progress_bar, show, show_table, somebody_answers
+
+
+class Writer(StrEnum):
+    """Who writes a synthetic log."""
+
+    process = "process"
+    spark = "spark"
 
 
 def register(app: typer.Typer) -> None:
@@ -39,6 +47,9 @@ def register(app: typer.Typer) -> None:
                 "3: with words of two topics, and portals"
             ),
         ] = 1,
+        engine: Annotated[
+            Writer, typer.Option(help="Who writes it, the same bytes: this process, or spark on the policy's master")
+        ] = Writer.process,
         as_json: Json = False,
     ) -> None:
         """Write a synthetic log with the shape of AOL's into the landing zone and ingest it."""
@@ -46,7 +57,8 @@ def register(app: typer.Typer) -> None:
 
         warehouse, policy = opened()
         with progress(as_json) as tell:
-            path = write_synthetic_log(warehouse, rows, seed, parse_month(first), parse_month(last), tell, world)
+            spark = policy.engine if engine is Writer.spark else None
+            path = write_synthetic_log(warehouse, rows, seed, parse_month(first), parse_month(last), tell, world, spark)
             facts = ingest_files(warehouse, policy, [path], "aol", None, tell)
         show(facts | {"path": str(path)}, as_json, ingest_lines)
 

@@ -10,6 +10,7 @@ DuckDB's dialect, too, and translated like all others: DuckDB can run it, and a 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
 from functools import cache
 
 import sqlglot
@@ -18,6 +19,7 @@ from sqlglot.errors import ErrorLevel, ParseError, UnsupportedError
 
 from qlog_assets.errors import QlogError
 from qlog_assets.settings import shipped_file
+from qlog_assets.storage.numbering import Numbered, lift_numbering, only_renames
 from qlog_assets.storage.selected_columns import Scope, Tables, expand_columns, quoted, spell_natural_joins
 from qlog_assets.storage.statements import statement
 
@@ -52,6 +54,14 @@ def spark_source(name: str) -> str:
     return statement(f"{name}.spark" if shipped_file("sql", f"{name}.spark.sql").is_file() else name)
 
 
+@dataclass(frozen=True)
+class Translated:
+    """A statement in Spark's SQL, and whether it computes anything."""
+
+    text: str
+    only_renames: bool
+
+
 def to_spark(
     name: str,
     tables: Tables,
@@ -59,8 +69,10 @@ def to_spark(
     events: str | None = None,
     macros: Collection[str] = (),
     times: Collection[str] = (),
-) -> str:
-    """`sql/<name>.sql` in Spark's SQL. `times` are the parameters that are points in time."""
+    number: Numbered | None = None,
+) -> Translated:
+    """`sql/<name>.sql` in Spark's SQL. `times` are the parameters that are points in time; `number` numbers all rows of
+    a query, where Spark's own way would be one task."""
     text = spark_source(name)
     if events is not None:
         text = f"WITH events AS ({spark_source(events)})\n{text}"
@@ -71,9 +83,16 @@ def to_spark(
     rewriting = Rewriting(name, tables, times)
     try:
         tree = rewriting.rewrite(tree)
-        return tree.sql("spark", unsupported_level=ErrorLevel.RAISE, comments=False)
+        if number is not None:
+            tree = lift_numbering(tree, number)
+        return Translated(as_text(tree), only_renames(tree))
     except UnsupportedError as error:
         raise refusal(name, str(error).splitlines()[0]) from None
+
+
+def as_text(tree: exp.Expr) -> str:
+    """A rewritten statement as Spark reads it."""
+    return tree.sql("spark", unsupported_level=ErrorLevel.RAISE, comments=False)
 
 
 def refusal(name: str, construct: str) -> UntranslatableError:
@@ -223,7 +242,7 @@ class Rewriting:
         return node
 
     def cast(self, node: exp.Expr) -> exp.Expr:
-        """Integers of more than 64 bits."""
+        """Integers of more than 64 bits, and `('0x' || x)::BIGINT`: hexadecimal digits as a number."""
         if isinstance(node, exp.Cast) and node.to.this.name in WIDE_TYPES:
             halved = is_half(node.this)
             if halved:
@@ -231,6 +250,12 @@ class Rewriting:
                     "this", exp.Anonymous(this="conv", expressions=[node.this, *map(exp.Literal.number, (16, 10))])
                 )
             node.set("to", exp.DataType.build(WIDE_TYPES[node.to.this.name]))
+        digits = node.this.unnest() if isinstance(node, exp.Cast) else None
+        if isinstance(digits, exp.DPipe) and digits.this.is_string and digits.this.name == "0x":
+            node.set(
+                "this",
+                exp.Anonymous(this="conv", expressions=[digits.expression.copy(), *map(exp.Literal.number, (16, 10))]),
+            )
         return node
 
     def half_of_md5(self, node: exp.Expr) -> exp.Expr:

@@ -157,6 +157,14 @@ class Engine(Protocol):
     def columns(self, name: str) -> dict[str, str]:
         """The columns of a table with their types, as DuckDB calls them."""
 
+    def gather(self, name: str, by: str) -> None:
+        """Have a statement that reads a table find the rows with one value of a column in one place.
+
+        It says the same as before. An engine that is one machine has them there anyway; one that is many moves them
+        once, where a statement that groups twice would move them twice.
+        """
+        return
+
     # Statements -----------------------------------------------------------------------------------------------------
 
     @abstractmethod

@@ -20,11 +20,12 @@ import pyarrow.parquet as pq
 from pyspark import cloudpickle
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.functions import col, lit
+from pyspark.sql.functions import array, col, element_at, lit, spark_partition_id
 
 from qlog_assets.errors import QlogError
-from qlog_assets.storage.dialects import UntranslatableError, to_spark
+from qlog_assets.storage.dialects import Translated, UntranslatableError, as_text, to_spark
 from qlog_assets.storage.engine import FILE_SHIFT, STATEMENT_ADVICE, Engine
+from qlog_assets.storage.numbering import PLACE, Numbering
 from qlog_assets.storage.partition import TableFacts
 from qlog_assets.storage.scratch import make_private
 from qlog_assets.storage.statements import table_of
@@ -65,12 +66,17 @@ MACHINE_SIGNS = (
     "FetchFailed",
 )
 """What Java says where a machine, and no statement, is at fault."""
+PART_BYTES = 8 << 20
+"""How much of a compressed file one task gathers: some ten times as much in memory."""
+RANGE = "row_range"
+"""The column with the number of the range of rows that a task wrote in order."""
 TOO_LARGE = ("maxResultSize", "MAX_RESULT_SIZE")
 """The same where an answer does not fit into this process."""
 
 
 class EngineLostError(QlogError, OSError):
-    """Spark has too little memory or disk, or is gone: no fault of the work, which may be tried again."""
+    """Spark or this process has too little memory or disk, or Spark is gone: no fault of the work, which may be tried
+    again."""
 
 
 @contextlib.contextmanager
@@ -96,7 +102,8 @@ def describe(doing: str, error: Exception) -> Exception:
     if isinstance(error, PySparkException) and error.getCondition():
         kind = str(error.getCondition())
     if any(sign in words for sign in TOO_LARGE):
-        return QlogError(
+        # No fault of the work, either: a draw that has taken random bits is not spent by it.
+        return EngineLostError(
             f"{doing}: spark: the answer does not fit into this process (spark.driver.maxResultSize is half of "
             "QLOG_MEMORY_MB): raise QLOG_MEMORY_MB, or choose a variant that needs counts alone"
         )
@@ -110,15 +117,17 @@ class SparkEngine(Engine):
 
     def __init__(self, session: SparkSession, scratch: Path) -> None:
         self.session = session
-        self._scratch = scratch
+        self.scratch = scratch
         self._macros: list[str] = []
         self._kept = 0
+        self._bytes: dict[str, int] = {}
 
     # Tables ---------------------------------------------------------------------------------------------------------
 
     def view(self, name: str, files: Sequence[Path]) -> None:
         with quoting_nothing(name):
             self._read(files).createOrReplaceTempView(name)
+        self._bytes[name] = sum(path.stat().st_size for path in files)
 
     def _read(self, files: Sequence[Path]) -> DataFrame:
         return self.session.read.parquet(*(f"file:{str(path).translate(GLOB)}" for path in files))
@@ -154,6 +163,16 @@ class SparkEngine(Engine):
         with quoting_nothing(name):
             self.session.catalog.dropTempView(name)
 
+    def gather(self, name: str, by: str) -> None:
+        with quoting_nothing(name):
+            parts = self._parts(self._bytes.get(name, 0))
+            self.session.table(name).repartition(parts, col(by)).createOrReplaceTempView(name)
+
+    def _parts(self, size: int = 0) -> int:
+        """In how many parts so many bytes are worked on: as many as the session has it, or more."""
+        fewest = int(str(self.session.conf.get("spark.sql.shuffle.partitions")))
+        return max(fewest, size // PART_BYTES)
+
     def columns(self, name: str) -> dict[str, str]:
         with quoting_nothing(name):
             return {field.name: duckdb_type(field.dataType.simpleString()) for field in self.session.table(name).schema}
@@ -167,17 +186,44 @@ class SparkEngine(Engine):
     def macro(self, name: str) -> None:
         self._macros.append(name)
 
-    def _translated(self, name: str, parameters: dict[str, Any], events: str | None = None) -> str:
+    def _translated(self, name: str, parameters: dict[str, Any], events: str | None = None) -> Translated:
         times = [key for key, value in parameters.items() if isinstance(value, datetime.date)]
-        return to_spark(name, self.columns, events=events, macros=self._macros, times=times)
+        return to_spark(
+            name,
+            self.columns,
+            events=events,
+            macros=self._macros,
+            times=times,
+            number=lambda numbering: self._number(numbering, as_arguments(parameters)),
+        )
 
     def _select(self, name: str, parameters: dict[str, Any], events: str | None = None) -> DataFrame:
-        # Times as texts: Python's are shifted by the zone of the machine they pass through.
-        given = {key: str(value) if isinstance(value, datetime.date) else value for key, value in parameters.items()}
-        return self.session.sql(self._translated(name, parameters, events), args=given or None)
+        text = self._translated(name, parameters, events).text
+        return self.session.sql(text, args=as_arguments(parameters))
+
+    def _number(self, numbering: Numbering, arguments: dict[str, Any] | None) -> str:
+        """Keep rows in their order with their places in it, and say under which name.
+
+        Each task writes one range of them. How many rows lie before a range is in the files' own footers. Ranges differ
+        from run to run, places do not: what a task writes that runs again is read from the same sorted rows, and the
+        ranges are decided once.
+        """
+        folder = self._folder("numbered")
+        rows = self.session.sql(as_text(numbering.ordered), args=arguments)
+        rows.withColumn(RANGE, spark_partition_id()).write.mode("append").parquet(f"file:{folder}")
+        counts = {int(part.name.split("-")[1]): pq.read_metadata(part).num_rows for part in folder.glob("part-*")}
+        before = np.cumsum([0, *(counts.get(place, 0) for place in range(max(counts, default=0)))]).tolist()
+        starts = element_at(array(*(lit(start).cast("bigint") for start in before)), col(RANGE) + 1)
+        kept = self.session.read.schema(rows.withColumn(RANGE, lit(0)).schema).parquet(
+            f"file:{str(folder).translate(GLOB)}"
+        )
+        place = (col("_metadata.row_index").cast("bigint") + starts).alias(PLACE)
+        name = f"numbered_{self._kept}"
+        kept.select(*(col(f"`{column}`") for column in rows.columns), place).createOrReplaceTempView(name)
+        return name
 
     def statement_view(self, name: str, *, without_rows: bool = False) -> None:
-        text = self._translated(name, {})
+        text = self._translated(name, {}).text
         if without_rows:
             text = f"SELECT * FROM ({text}) LIMIT 0"
         with quoting_nothing(f"sql/{name}.sql"):
@@ -186,7 +232,13 @@ class SparkEngine(Engine):
     def statement_table(self, name: str, table: str | None = None, **parameters: Any) -> None:
         kept = table or table_of(name)
         with quoting_nothing(f"sql/{name}.sql"):
-            self._keep(kept, self._select(name, parameters))
+            translated = self._translated(name, parameters)
+            rows = self.session.sql(translated.text, args=as_arguments(parameters))
+            # Columns of a table that lies in files already need not be written again.
+            if translated.only_renames:
+                rows.createOrReplaceTempView(kept)
+            else:
+                self._keep(kept, rows)
 
     def _keep(self, table: str, rows: DataFrame) -> None:
         """Write some rows and give them a name."""
@@ -198,8 +250,10 @@ class SparkEngine(Engine):
 
     def add_rows(self, name: str, table: str) -> None:
         with quoting_nothing(f"sql/{name}.sql"):
-            there = self.session.table(table)
-            self._keep(table, there.unionByName(self._select(name, {}).select(*there.columns).to(there.schema)))
+            there, added = self.session.table(table), self._select(name, {})
+            rows = added.select(*(col(f"`{each.name}`").cast(each.dataType) for each in there.schema))
+            self._keep(f"{table}_added", rows)
+            there.unionByName(self.session.table(f"{table}_added")).createOrReplaceTempView(table)
 
     def mapped_table(self, name: str, table: str, function: Callable[[str], str]) -> int:
         def normalise(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -212,6 +266,18 @@ class SparkEngine(Engine):
             mapped = self._select(name, {}).mapInArrow(normalise, "raw string, normalised string")
             self._keep(table, mapped)
         return self.count(table)
+
+    def mapped_rows(
+        self, table: str, function: Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]], columns: str
+    ) -> pa.Table:
+        """What a function of Python makes of a table's rows, in as many tasks as a session has parts, or rows.
+
+        A task that is lost runs again: whoever gives the function sees to it that this changes nothing.
+        """
+        with quoting_nothing(table):
+            rows = self.session.table(table)
+            tasks = max(1, min(self._parts(), rows.count()))
+            return rows.repartition(tasks).mapInArrow(function, columns).toArrow()
 
     def arrow(self, name: str, **parameters: Any) -> pa.Table:
         with quoting_nothing(f"sql/{name}.sql"):
@@ -252,9 +318,14 @@ class SparkEngine(Engine):
     def _folder(self, name: str) -> Path:
         """A fresh private directory for a table that is kept."""
         self._kept += 1
-        folder = self._scratch / f"{self._kept:04d}-{name}"
+        folder = self.scratch / f"{self._kept:04d}-{name}"
         make_private(folder)
         return folder
+
+
+def as_arguments(parameters: dict[str, Any]) -> dict[str, Any] | None:
+    """Parameters as Spark takes them: times as texts, because Python's are shifted by the zone of the machine."""
+    return {key: str(value) if isinstance(value, datetime.date) else value for key, value in parameters.items()} or None
 
 
 @contextlib.contextmanager

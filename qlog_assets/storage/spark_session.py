@@ -142,6 +142,8 @@ def application_settings(settings: Settings, master: str, scratch: Path) -> dict
         "spark.driver.memory": f"{settings.memory_limit_mb}m",
         # What a statement answers passes through it: half of it is for all else.
         "spark.driver.maxResultSize": f"{settings.memory_limit_mb // 2}m",
+        # The collector for work that nobody waits for within a second; G1 looks over its heap beside the work.
+        "spark.driver.extraJavaOptions": "-XX:+UseParallelGC",
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
         "spark.eventLog.enabled": "false",
@@ -149,6 +151,8 @@ def application_settings(settings: Settings, master: str, scratch: Path) -> dict
         "spark.local.dir": str(scratch),
         # Folders that hold nothing but tables: no marker beside them, and no checksum of each file.
         "spark.hadoop.mapreduce.fileoutputcommitter.marksuccessfuljobs": "false",
+        # At its lowest level, as DuckDB writes.
+        "spark.hadoop.parquet.compression.codec.zstd.level": "1",
         "spark.hadoop.fs.file.impl": "org.apache.hadoop.fs.RawLocalFileSystem",
     }
     if master.startswith("local"):
@@ -158,6 +162,8 @@ def application_settings(settings: Settings, master: str, scratch: Path) -> dict
             "spark.driver.bindAddress": "127.0.0.1",
             "spark.authenticate": "true",
             "spark.sql.shuffle.partitions": str(4 * settings.threads),
+            # As many parts as a large table needs; those of a small one are put together again.
+            "spark.sql.adaptive.coalescePartitions.initialPartitionNum": str(32 * settings.threads),
         }
     return common
 

@@ -1,11 +1,15 @@
 """Writing the synthetic log to its landing file: checking the request, cutting users into blocks, joining, renaming.
 
+Each block has a stream of draws of its own, so whoever draws it, in whatever order, draws the same.
+
 Belongs here: the one function that writes, and nothing about what people search or how lines are worded.
 """
 
+from __future__ import annotations
+
 import contextlib
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
@@ -47,7 +51,7 @@ class SyntheticFacts:
 
 
 @dataclass(frozen=True)
-class _Part:
+class Part:
     """Some whole users of the log, ready to be written."""
 
     text: bytes | memoryview
@@ -55,6 +59,52 @@ class _Part:
     users: int
     searches: int
     clicks: int
+
+
+@dataclass(frozen=True)
+class BlockPlan:
+    """What blocks are drawn by, the same for all of them."""
+
+    seed: int
+    first_day: date
+    days: int
+    most_users: int
+    world_version: int
+
+    def pieces(self) -> Pieces:
+        return Pieces(
+            self.first_day,
+            self.days,
+            self.most_users,
+            typed_raw=self.world_version == 2,
+            ambiguous=self.world_version == 3,
+        )
+
+    def draw(self, pieces: Pieces, block: UserBlock) -> Part:
+        users = len(block.rows_of_user)
+        drawn = draw_block(_stream(self.seed, BLOCK_STREAM, block.number), block.rows_of_user, pieces, self.days)
+        pieces.name_users(block.first_user, users)
+        return Part(pieces.join(drawn.lines), len(drawn.lines), users, drawn.searches, drawn.clicks)
+
+
+@dataclass(frozen=True)
+class UserBlock:
+    """Some users of the log that are drawn together."""
+
+    number: int
+    first_user: int
+    rows_of_user: Numbers
+
+
+DrawBlocks = Callable[[BlockPlan, Sequence[UserBlock]], Iterator[Part]]
+"""Draws blocks and gives them in their order."""
+
+
+def draw_in_turn(plan: BlockPlan, blocks: Sequence[UserBlock]) -> Iterator[Part]:
+    """One after the other, in this process."""
+    pieces = plan.pieces()
+    for block in blocks:
+        yield plan.draw(pieces, block)
 
 
 def write_log(
@@ -67,13 +117,14 @@ def write_log(
     canaries: int | None = None,
     world_version: int = 1,
     progress: Callable[[int], None] | None = None,
+    draw_blocks: DrawBlocks = draw_in_turn,
 ) -> SyntheticFacts:
     """Write a log of exactly so many rows over these months (inclusive), sorted by user and then time, as AOL's is.
 
     The same arguments write the same bytes. `canaries` is how many to plant (None: by size, see `default_count`);
     `world_version` 2 has raw spellings, urls with paths and a planted person, 3 has ambiguous queries and portals (see
-    the package's docstring); `progress` is called after each block with the rows written so far. The file appears under
-    its name only when it is whole; a file that is already there is not touched.
+    the package's docstring); `progress` is called after each block with the rows written so far; `draw_blocks` is who
+    draws them. The file appears under its name only when it is whole; a file that is already there is not touched.
     """
     if world_version not in WORLDS:
         raise ParameterError(f"the synthetic world has the versions {', '.join(map(str, WORLDS))}, not {world_version}")
@@ -86,7 +137,7 @@ def write_log(
     try:
         with open(partial, "wb") as out:
             out.write(HEADER)
-            for part in _parts(rows, seed, months, planted, world_version):
+            for part in _parts(rows, seed, months, planted, world_version, draw_blocks):
                 out.write(part.text)
                 written += part.rows
                 users += part.users
@@ -142,7 +193,9 @@ def _blocks(rows_of_user: Numbers) -> Iterator[slice]:
         yield slice(int(begin), int(end))
 
 
-def _parts(rows: int, seed: int, months: list[date], planted: list[Canary], world_version: int) -> Iterator[_Part]:
+def _parts(
+    rows: int, seed: int, months: list[date], planted: list[Canary], world_version: int, draw_blocks: DrawBlocks
+) -> Iterator[Part]:
     days = (months[-1] - months[0]).days
     with_person = world_version == 2
     rows_of_user = rows_of_users(
@@ -151,29 +204,32 @@ def _parts(rows: int, seed: int, months: list[date], planted: list[Canary], worl
         _users(rows) - len(planted) - with_person,
         len(months) - 1,
     )
-    blocks = list(_blocks(rows_of_user))
-    most_users = max(block.stop - block.start for block in blocks)
-    pieces = Pieces(months[0], days, most_users, typed_raw=with_person, ambiguous=world_version == 3)
+    cuts = list(_blocks(rows_of_user))
+
+    # Canaries live among the other users: each block is followed by its share of them. So may the person be.
+    def share(number: int) -> slice:
+        return slice(number * len(planted) // len(cuts), (number + 1) * len(planted) // len(cuts))
+
+    def has_person(number: int) -> bool:
+        return with_person and number == len(cuts) // 2
+
+    blocks, index = [], 0
+    for number, cut in enumerate(cuts):
+        blocks.append(UserBlock(number, index, rows_of_user[cut]))
+        index += cut.stop - cut.start + len(planted[share(number)]) + has_person(number)
+    plan = BlockPlan(seed, months[0], days, max(cut.stop - cut.start for cut in cuts), world_version)
     canary_rng = _stream(seed, CANARY_ROWS_STREAM)
-    index = 0
-    for number, block in enumerate(blocks):
-        drawn = draw_block(_stream(seed, BLOCK_STREAM, number), rows_of_user[block], pieces, days)
-        users = block.stop - block.start
-        pieces.name_users(index, users)
-        yield _Part(pieces.join(drawn.lines), len(drawn.lines), users, drawn.searches, drawn.clicks)
-        index += users
-        # Canaries live among the other users: each block is followed by its share of them.
-        share = slice(number * len(planted) // len(blocks), (number + 1) * len(planted) // len(blocks))
-        people = [canary_rows(canary, canary_rng, months[0], days) for canary in planted[share]]
-        if with_person and number == len(blocks) // 2:
+    for block, part in zip(blocks, draw_blocks(plan, blocks), strict=True):
+        yield part
+        people = [canary_rows(canary, canary_rng, months[0], days) for canary in planted[share(block.number)]]
+        if has_person(block.number):
             people.insert(0, person_rows(_stream(seed, PERSON_STREAM), months[0], (months[1] - months[0]).days))
-        for typed in people:
-            yield _typed_part(index, typed)
-            index += 1
+        for place, typed in enumerate(people):
+            yield _typed_part(block.first_user + part.users + place, typed)
 
 
-def _typed_part(index: int, typed: list[TypedRow]) -> _Part:
+def _typed_part(index: int, typed: list[TypedRow]) -> Part:
     """The lines of one user whose rows are written out one by one."""
     text = "".join(f"{user_number(index)}\t{row.text()}\n" for row in typed).encode("ascii")
     clicks = sum(row.click is not None for row in typed)
-    return _Part(text, len(typed), 1, len({(row.time, row.query) for row in typed}), clicks)
+    return Part(text, len(typed), 1, len({(row.time, row.query) for row in typed}), clicks)

@@ -24,7 +24,7 @@ NAMES = [each.name for each in releasable()]
 
 PINS = {
     "crowd": (1, "9967f8cc98db2d0d"),
-    "safelog": (2, "77359dd80cadb2cd"),
+    "safelog": (2, "b33564da9bc000a6"),
     "sanitized": (1, "1beae209533546f2"),
     "sessions": (1, "5d6869e7624ae5a7"),
     "zealous": (1, "f892b537e334cc1b"),

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import traceback
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -14,10 +16,17 @@ import pytest
 from qlog_assets.errors import QlogError
 from qlog_assets.settings import Settings
 from qlog_assets.sources.normalise import normalise_text
-from qlog_assets.storage.engine import Engine, EnginePolicy, open_duckdb
+from qlog_assets.storage.engine import MACHINE_ERRORS, Engine, EnginePolicy, open_duckdb
+from qlog_assets.storage.spark_engine import SparkEngine, describe
 from qlog_assets.storage.warehouse import Warehouse
+from qlog_assets.synthetic import write_log
+from qlog_assets.synthetic.spark_blocks import drawn_by_spark
+from qlog_assets.synthetic.writing import draw_in_turn
 
 pytestmark = pytest.mark.spark
+
+MASTER = os.environ.get("QLOG_SPARK_MASTER", "local[2]")
+"""A process has one: for a server, test_connect runs this file in another."""
 
 
 @pytest.fixture(scope="module")
@@ -28,7 +37,7 @@ def warehouse(tmp_path_factory: pytest.TempPathFactory) -> Warehouse:
 
 @pytest.fixture(scope="module")
 def engine(warehouse: Warehouse) -> Iterator[Engine]:
-    with Engine.open(warehouse, EnginePolicy(kind="spark", master="local[2]")) as engine:
+    with Engine.open(warehouse, EnginePolicy(kind="spark", master=MASTER)) as engine:
         yield engine
 
 
@@ -62,6 +71,60 @@ def test_rows_are_added_to_a_table_that_is_kept_and_nothing_unheld_has_a_number(
     assert engine.row("contributions/count_counted_items") == {"items": 3}
 
 
+def test_many_tasks_number_rows_as_one_does(warehouse: Warehouse) -> None:
+    """Ranges that are not put together again, as those of large tables are not: several files, one numbering."""
+    texts = [f"{number * 7919 % 200_003} and more" for number in range(100_000)]
+    rows = pa.table({"user": [f"u{number % 977}" for number in range(100_000)], "query": texts})
+    said = []
+    with Engine.open(warehouse, EnginePolicy(kind="spark", master=MASTER)) as spark, open_duckdb(warehouse) as duckdb:
+        assert isinstance(spark, SparkEngine)
+        spark.session.conf.set("spark.sql.adaptive.coalescePartitions.enabled", "false")
+        for engine in (duckdb, spark):
+            with engine.table("contributions", rows):
+                engine.statement_table("contributions/counted_items")
+                held = engine.arrays("contributions/numbered_contributions")
+                with engine.table("drawn_items", pa.table({"item_id": range(100_000), "place": range(100_000)})):
+                    named = engine.arrow("contributions/named_items").sort_by("place")["query"].to_pylist()
+            said.append((sorted(zip(held["user_id"].tolist(), held["item_id"].tolist(), strict=True)), named))
+        files = [len(list(folder.glob("part-*"))) for folder in spark.scratch.glob("*-numbered")]
+    assert len(files) == 2 and min(files) > 2
+    assert said[0] == said[1] and said[0][1] == sorted(texts)
+
+
+def test_rows_that_were_gathered_are_moved_once_and_say_what_they_said(
+    engine: Engine, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert isinstance(engine, SparkEngine)
+
+    def moves() -> int:
+        """How often Spark moves the rows that one of its statements reads, which groups twice."""
+        engine.session.sql(
+            "SELECT user, max(n) FROM (SELECT user, query, count(*) AS n FROM rows_of_a_log GROUP BY user, query) "
+            "GROUP BY user"
+        ).explain()
+        return capsys.readouterr().out.count("Exchange hashpartitioning")
+
+    with engine.table("rows_of_a_log", pa.table({"user": ["b", "a", "b"], "query": ["x", "y", "z"]})):
+        assert moves() == 2
+        engine.gather("rows_of_a_log", "user")
+        assert moves() == 1
+        assert engine.count("rows_of_a_log") == 3 and list(engine.columns("rows_of_a_log")) == ["user", "query"]
+
+
+@pytest.mark.parametrize("world", [1, 2, 3])
+def test_a_synthetic_log_that_spark_draws_is_the_same_to_the_byte(
+    warehouse: Warehouse, tmp_path: Path, world: int
+) -> None:
+    plain, spark = tmp_path / "plain.txt", tmp_path / "spark.txt"
+    by_spark = drawn_by_spark(warehouse, EnginePolicy(kind="spark", master=MASTER))
+    facts = [
+        write_log(path, 100_000, 5, world_version=world, draw_blocks=who)
+        for path, who in ((plain, draw_in_turn), (spark, by_spark))
+    ]
+    assert plain.read_bytes() == spark.read_bytes()
+    assert replace(facts[0], path=spark) == facts[1]
+
+
 def test_texts_beyond_ascii_are_normalised_by_the_reference(engine: Engine) -> None:
     texts = ["GRÖSSE  x", "ﬁsh", "plain", "東京\u3000天気", "ǰ"]
     with engine.table("raw_beyond_ascii", pa.table({"query": texts})):
@@ -82,6 +145,14 @@ def test_an_error_quotes_no_value_and_names_the_statement(
     said = capfd.readouterr()
     told = "".join(traceback.format_exception(caught.value)) + said.out + said.err + caplog.text
     assert "my own secret" not in told
+
+
+def test_an_answer_that_does_not_fit_is_want_of_memory_and_no_failed_draw() -> None:
+    """What a machine lacks spends no draw, whatever was drawn before: the door tries it again at no new charge."""
+    said = describe("sql/room/name.sql", RuntimeError("Total size of 'my own secret' is bigger than maxResultSize"))
+    assert isinstance(said, MACHINE_ERRORS) and isinstance(said, QlogError)
+    assert str(said).startswith("sql/room/name.sql: spark: the answer does not fit into this process")
+    assert "QLOG_MEMORY_MB" in str(said) and "secret" not in str(said)
 
 
 def test_what_spark_wrote_lies_in_folders_that_nobody_else_can_enter(engine: Engine, warehouse: Warehouse) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from contextlib import ExitStack
 from decimal import Decimal
@@ -24,6 +25,8 @@ from qlog_assets.storage.warehouse import Warehouse
 
 pytestmark = pytest.mark.spark
 
+MASTER = os.environ.get("QLOG_SPARK_MASTER", "local[2]")
+"""A process has one: for a cluster, test_release runs this file in another."""
 SQL = CHECKOUT / "sql"
 STATEMENTS = sorted(
     name
@@ -94,7 +97,7 @@ def both(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Both]:
     warehouse = Warehouse(Settings(home=home, memory_limit_mb=1024, threads=2)).make()
     with (
         open_duckdb(warehouse) as duckdb,
-        Engine.open(warehouse, EnginePolicy(kind="spark", master="local[2]")) as spark,
+        Engine.open(warehouse, EnginePolicy(kind="spark", master=MASTER)) as spark,
         ExitStack() as keeping,
     ):
         yield Both(duckdb, spark, keeping)

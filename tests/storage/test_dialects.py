@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from datetime import datetime
 
 import duckdb
 import pytest
@@ -12,8 +13,16 @@ from support.small_tables import base_tables
 
 from qlog_assets.settings import CHECKOUT, shipped_file
 from qlog_assets.sources.normalise import MACROS
-from qlog_assets.storage.dialects import REFUSED, UntranslatableError, java_pattern, parse_macro, to_spark
+from qlog_assets.storage.dialects import (
+    REFUSED,
+    UntranslatableError,
+    as_text,
+    java_pattern,
+    parse_macro,
+    to_spark,
+)
 from qlog_assets.storage.engine import DuckDBEngine
+from qlog_assets.storage.numbering import Numbering
 from qlog_assets.storage.statements import statement
 
 SQL = CHECKOUT / "sql"
@@ -31,7 +40,7 @@ def columns(table: str) -> Mapping[str, str]:
 
 
 def translated(name: str) -> str:
-    return to_spark(name, columns, macros=MACROS, times=TIMES)
+    return to_spark(name, columns, macros=MACROS, times=TIMES).text
 
 
 @pytest.mark.parametrize("name", STATEMENTS)
@@ -74,6 +83,63 @@ def test_second_files_say_what_the_first_ones_say() -> None:
     for name in ("sessions/subsequence_counts", "sessions/chosen_subsequences"):
         first, second = engine.run(name).fetchall(), engine.run(f"{name}.spark").fetchall()
         assert sorted(first) == sorted(second) and first, name
+
+
+@pytest.mark.parametrize("rows", [0, 1, 5_000])
+def test_a_digest_in_registers_is_the_digest_of_md5_as_a_number(rows: int) -> None:
+    engine = DuckDBEngine(duckdb.connect())
+    engine.connection.execute(
+        "CREATE TEMP TABLE written AS SELECT i AS number, 'ü' || i AS text, nullif('x', 'x') AS nothing, "
+        f'now() AS "time" FROM range({rows}) AS t (i)'
+    )
+    first, second = engine.row("storage/digest_rows"), engine.row("storage/digest_rows.spark")
+    assert first == second and str(first["digest"]).startswith(f"{rows}-")
+
+
+def test_the_check_of_capped_rows_says_the_same_in_one_pass() -> None:
+    """Of tables in which everything is wrong that it looks for: repeated, incomplete, of another month, to itself."""
+    engine = DuckDBEngine(duckdb.connect())
+    texts = "CASE (i * 7) % 5 WHEN 0 THEN NULL WHEN 1 THEN '' ELSE 'q' || i % 3 END"
+    for table, others in (("queries", ""), ("clicks", f", {texts} AS url"), ("transitions", ", 'q1' AS next_query")):
+        engine.connection.execute(
+            f"CREATE TEMP TABLE capped_{table} AS SELECT nullif('u' || i % 4, 'u3') AS \"user\", {texts} AS query"
+            f"{others}, TIMESTAMP '2006-02-25' + to_days(i::INTEGER) AS \"time\" FROM range(40) AS t (i)"
+        )
+    month = {"month_start": datetime(2006, 3, 1), "month_end": datetime(2006, 4, 1)}
+    first, second = (engine.run(f"safelog/check_capped_log{form}", **month).fetchall() for form in ("", ".spark"))
+    assert sorted(first) == sorted(second)
+    assert all(count > 0 for row in first for count in row[2:6]) and max(row[6] for row in first) > 0
+
+
+def test_all_rows_of_a_query_are_numbered_elsewhere_and_read_back_with_their_places() -> None:
+    asked: list[str] = []
+
+    def number(numbering: Numbering) -> str:
+        asked.append(as_text(numbering.ordered))
+        return "numbered_1"
+
+    items = to_spark("contributions/counted_items", columns, number=number)
+    users = to_spark("contributions/numbered_contributions", columns, number=number)
+    assert [text.rpartition(" ORDER BY ")[2] for text in asked] == ["item_text NULLS LAST", "`user` NULLS LAST"]
+    assert items.only_renames and not users.only_renames
+    assert all(
+        "ROW_NUMBER" not in each.text and "row_place" in each.text and "FROM numbered_1" in each.text
+        for each in (items, users)
+    )
+
+
+def test_rows_that_are_numbered_for_each_user_stay_where_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = "SELECT x, row_number() OVER (PARTITION BY y ORDER BY x) AS n FROM t"
+    monkeypatch.setattr("qlog_assets.storage.dialects.spark_source", lambda name: text)
+    assert "PARTITION BY y" in to_spark("room/name", columns, number=lambda numbering: "nowhere").text
+
+
+def test_a_numbering_takes_along_what_its_rows_are_selected_by(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = "WITH a AS (SELECT x FROM t) SELECT b.x, row_number() OVER (ORDER BY b.x) AS n FROM a AS b WHERE b.x > 1"
+    monkeypatch.setattr("qlog_assets.storage.dialects.spark_source", lambda name: text)
+    asked = []
+    to_spark("room/name", columns, number=lambda numbering: asked.append(as_text(numbering.ordered)) or "somewhere")
+    assert asked == ["WITH a AS (SELECT x FROM t) SELECT * FROM a AS b WHERE b.x > 1 ORDER BY b.x NULLS LAST"]
 
 
 def test_the_end_of_a_text_is_the_same_in_both_kinds_of_patterns() -> None:

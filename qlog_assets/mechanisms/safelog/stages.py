@@ -9,7 +9,7 @@ from qlog_assets.checks.memory import memoize_by_content
 from qlog_assets.checks.suites import CheckResult, by_table, run_suite
 from qlog_assets.mechanisms.safelog.parameters import SafelogParameters
 from qlog_assets.months import Month
-from qlog_assets.pipeline.cleaned_log import view_cleaned
+from qlog_assets.pipeline.cleaned_log import view_searches
 from qlog_assets.pipeline.public_material import PublicLists
 from qlog_assets.pipeline.stage import Inputs, Stage, Work
 from qlog_assets.privacy.limits import SESSION_GAP_MINUTES
@@ -59,7 +59,9 @@ def write_capped_log(work: Work, inputs: Inputs, directory: Path) -> dict[str, T
     with cleaned.verifying():
         # Where nobody may have a transition there is none to choose from: a statement cannot ask for the first 0.
         transitions = "transition_scale" not in off and chosen.transitions_per_user > 0
-        view_cleaned(work.engine, cleaned, clicks="click_scale" not in off, transitions=transitions)
+        work.engine.view("cleaned_log", cleaned.files("log"))
+        work.engine.gather("cleaned_log", "user")
+        view_searches(work.engine, clicks="click_scale" not in off, transitions=transitions)
         return {
             table: work.engine.write(statement, directory / f"{table}.parquet", digest=True, **limits[table])
             for table, statement in CAPPED_TABLES.items()
@@ -72,6 +74,8 @@ def inspect_capped_log(engine: Engine, partition: Partition) -> CheckResult:
     another month."""
     view_capped(engine, partition)
     limits, month = partition.provenance.parameters, Month(partition.provenance.month)
+    for table in CAPPED_TABLES:
+        engine.gather(f"capped_{table}", "user")
     return run_suite(
         "safelog/capped_log",
         by_table(engine.frame("safelog/check_capped_log", month_start=month.start, month_end=month.end)),
