@@ -7,6 +7,7 @@ import pytest
 
 from qlog_assets.mechanisms.sanitized.noise import PairCounts
 from qlog_assets.studies.measures import caching, frequent, sanitization, substitution
+from qlog_assets.studies.sanitized.sweeps import Clicks, take_users
 
 TRUTH = frequent.Truth(users=np.array([100, 60, 52, 48, 5]), events=np.array([500, 100, 100, 200, 100]))
 
@@ -83,3 +84,29 @@ def test_the_difference_ratio_compares_each_users_share_before_and_after() -> No
     output = PairCounts(np.array([0, 2]), np.array([0, 2]), np.array([2, 2]))
     ratios = sanitization.difference_ratios(log, output, np.array([True, False, True]))
     assert ratios.tolist() == pytest.approx([4.0, 1.0, 0.25])
+
+
+def shared_clicks(users: int, pairs: int) -> Clicks:
+    rng = np.random.default_rng(3)
+    held = np.unique(rng.integers(0, users * pairs, 4 * users))
+    rows = PairCounts(held // pairs, held % pairs, np.ones(held.size, np.int64))
+    rows = rows.keep(np.bincount(rows.pairs)[rows.pairs] > 1)
+    kept, numbers = np.unique(rows.pairs, return_inverse=True)
+    return Clicks("the month", PairCounts(rows.users, numbers, rows.events), np.arange(kept.size))
+
+
+def test_of_a_month_that_is_too_large_for_the_solver_some_users_are_taken_whole() -> None:
+    whole = shared_clicks(2_000, 3_000)
+    taken = take_users(whole, 500, seed=1)
+    assert 250 // 4 < taken.queries.size <= 500
+    everybody = np.unique(whole.rows.users).size
+    assert taken.name in {f"{everybody // parts:,} of {everybody:,} users of the month" for parts in (2, 4, 8)}
+    assert np.bincount(taken.rows.pairs).min() >= 2, "a pair of one user alone"
+    assert taken.queries.size == taken.rows.pairs.max() + 1
+    again = take_users(whole, 500, seed=1)
+    assert np.array_equal(again.rows.users, taken.rows.users) and np.array_equal(again.queries, taken.queries)
+
+
+def test_a_month_within_the_solvers_reach_is_taken_as_it_is() -> None:
+    whole = shared_clicks(50, 60)
+    assert take_users(whole, whole.queries.size, seed=1) is whole

@@ -24,6 +24,9 @@ class StudySettings(Parameters):
     """Outputs that are sampled for the difference ratio; the paper takes 10."""
     made_up: bool = True
     """Whether the sweeps are also done on a made-up log of the paper's size, with the paper's values beside them."""
+    pairs: int = Field(6_000, ge=1, le=10_000_000)
+    """The most pairs of the month that are solved for, half of the paper's. Of a month with more, some users are taken:
+    240 programmes are solved, and one of 85,000 pairs takes a minute or does not end."""
     budgets: Annotated[tuple[Annotated[Exact, Field(gt=0, le=1000)], ...], Listed, Field(min_length=1)] = Field(
         tuple(map(Fraction, ("0.001", "0.01", "0.1", "0.25", "0.6931471806", "1.5", "5", "10"))), validate_default=True
     )

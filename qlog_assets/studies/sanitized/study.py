@@ -22,11 +22,12 @@ def steps(work: StudyWork) -> Sequence[Step]:
     def measure(table: str, of_month: bool) -> Step:
         def measured(at: StudyWork) -> Tables:
             from qlog_assets.mechanisms.sanitized.draw import count_shared_pairs
-            from qlog_assets.studies.sanitized.sweeps import SWEEPS, Clicks, made_up_clicks
+            from qlog_assets.studies.sanitized.sweeps import SWEEPS, Clicks, made_up_clicks, take_users
 
             if of_month:
                 view_cleaned(at.engine, cleaned_month(at), transitions=False)
-                clicks = Clicks(MONTH, *count_shared_pairs(at.engine))
+                whole = Clicks(MONTH, *count_shared_pairs(at.engine))
+                clicks = take_users(whole, at.settings.pairs, at.settings.seed)
             else:
                 clicks = made_up_clicks()
             return {table: list(SWEEPS[table](clicks, at.settings)) if clicks.queries.size else []}

@@ -48,6 +48,24 @@ class Clicks:
         return self.name == MADE_UP
 
 
+def take_users(clicks: Clicks, most_pairs: int, seed: int) -> Clicks:
+    """The clicks of half of the users, of a quarter, and so on, until no more pairs are shared than asked for."""
+    rows, queries = clicks.rows, clicks.queries
+    everybody = np.random.default_rng(seed).permutation(np.unique(rows.users))
+    users = everybody
+    while queries.size > most_pairs:
+        users = users[: users.size // 2]
+        rows = rows.keep(np.isin(rows.users, users))
+        # A pair that is one user's alone now is left out, as it is of the whole month.
+        rows = rows.keep(np.bincount(rows.pairs)[rows.pairs] > 1)
+        kept, pairs = np.unique(rows.pairs, return_inverse=True)
+        rows, queries = replace(rows, pairs=pairs), queries[kept]
+    if users is everybody:
+        return clicks
+    rows = replace(rows, users=np.unique(rows.users, return_inverse=True)[1])
+    return Clicks(f"{users.size:,} of {everybody.size:,} users of {clicks.name}", rows, queries)
+
+
 def made_up_clicks() -> Clicks:
     """The made-up log; its queries, which it does not tell, have a pair and a quarter each as the paper's do."""
     rows = make_instance()
