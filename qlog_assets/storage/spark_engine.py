@@ -24,7 +24,7 @@ from pyspark.sql.functions import array, col, count, element_at, lit, spark_part
 from qlog_assets.errors import QlogError
 from qlog_assets.storage.dialects import Translated, UntranslatableError, as_text, to_spark
 from qlog_assets.storage.engine import FILE_SHIFT, Engine
-from qlog_assets.storage.numbering import PLACE, Numbering
+from qlog_assets.storage.numbering import PLACE
 from qlog_assets.storage.partition import TableFacts
 from qlog_assets.storage.scratch import make_private
 from qlog_assets.storage.spark_errors import EngineLostError, quoting_nothing
@@ -138,22 +138,22 @@ class SparkEngine(Engine):
             events=events,
             macros=self._macros,
             times=times,
-            number=lambda numbering: self._number(numbering, as_arguments(parameters)),
+            number=lambda ordered: self._number(as_text(ordered), as_arguments(parameters)),
         )
 
     def _select(self, name: str, parameters: dict[str, Any], events: str | None = None) -> DataFrame:
         text = self._translated(name, parameters, events).text
         return self.session.sql(text, args=as_arguments(parameters))
 
-    def _number(self, numbering: Numbering, arguments: dict[str, Any] | None) -> str:
-        """Keep rows in their order with their places in it, and say under which name.
+    def _number(self, ordered: str, arguments: dict[str, Any] | None) -> str:
+        """Keep the rows that a query orders with their places in it, and say under which name.
 
         Each task writes one range of them. How many rows lie before a range is in the files' own footers. Ranges differ
         from run to run, places do not: what a task writes that runs again is read from the same sorted rows, and the
         ranges are decided once.
         """
         folder = self._folder("numbered")
-        rows = self.session.sql(as_text(numbering.ordered), args=arguments)
+        rows = self.session.sql(ordered, args=arguments)
         stored = store(rows.withColumn(RANGE, spark_partition_id()), folder)
         counts = {int(part.name.split("-")[1]): found for part, found in stored.items()}
         if len(counts) < len(stored):
