@@ -9,6 +9,7 @@ DuckDB's dialect, too, and translated like all others: DuckDB can run it, and a 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -372,8 +373,15 @@ def is_half(node: exp.Expr) -> bool:
     return isinstance(node, exp.BitwiseAnd) and node.expression.name == LOW_64
 
 
+OTHERWISE_IN_JAVA = re.compile(r"\[\[:|\[\^?\]|\\[sSvV]|\(\?(?!s\))[a-zA-Z]|&&")
+"""What Java reads in another way: classes by name, `]` as the first of a class, white space, flags other than `s`."""
+
+
 def java_pattern(pattern: str) -> str:
     """A pattern of RE2 for Java: `$` is the very end, and `.` is anything but a line feed."""
+    other = OTHERWISE_IN_JAVA.search(pattern)
+    if other:
+        raise UnsupportedError(f"a pattern with {other.group()}")
     written, escaped, in_class = "", False, False
     for sign in pattern:
         if not escaped and not in_class and sign == "$":

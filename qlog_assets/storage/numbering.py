@@ -7,7 +7,6 @@ machines sorts the rows in ranges instead, counts each range, and adds what lies
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 
 from sqlglot import exp
 
@@ -15,16 +14,9 @@ PLACE = "row_place"
 """The column with the number of a row, from 0, in a table that was numbered."""
 
 
-@dataclass(frozen=True)
-class Numbering:
-    """Rows that are numbered in the order in which a statement selects them."""
-
-    ordered: exp.Expr
-    """Selects all rows in that order."""
-
-
-Numbered = Callable[[Numbering], str]
-"""Numbers rows, and says under which name the table is that has them with their places."""
+Numbered = Callable[[exp.Expr], str]
+"""Numbers the rows that a query selects in order, and says under which name the table is that has them with their
+places."""
 
 
 def lift_numbering(tree: exp.Expr, number: Numbered) -> exp.Expr:
@@ -41,7 +33,7 @@ def lift_numbering(tree: exp.Expr, number: Numbered) -> exp.Expr:
         named_before = [cte.copy() for cte in visible_ctes(select)]
         if named_before:
             ordered.set("with_", exp.With(expressions=named_before))
-        table = exp.to_table(number(Numbering(ordered)))
+        table = exp.to_table(number(ordered))
         alias = source.alias_or_name
         window.replace(exp.paren(exp.Add(this=exp.column(PLACE), expression=exp.Literal.number(1))))
         select.set("expressions", [without_place(each) for each in select.expressions])

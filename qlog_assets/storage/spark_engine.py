@@ -18,16 +18,16 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark import cloudpickle
-from pyspark.errors import PySparkException
-from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.functions import array, col, element_at, lit, spark_partition_id
+from pyspark.sql import DataFrame, Observation, SparkSession
+from pyspark.sql.functions import array, col, count, element_at, lit, spark_partition_id
 
 from qlog_assets.errors import QlogError
 from qlog_assets.storage.dialects import Translated, UntranslatableError, as_text, to_spark
-from qlog_assets.storage.engine import FILE_SHIFT, STATEMENT_ADVICE, Engine
-from qlog_assets.storage.numbering import PLACE, Numbering
+from qlog_assets.storage.engine import FILE_SHIFT, Engine
+from qlog_assets.storage.numbering import PLACE
 from qlog_assets.storage.partition import TableFacts
 from qlog_assets.storage.scratch import make_private
+from qlog_assets.storage.spark_errors import EngineLostError, quoting_nothing
 from qlog_assets.storage.statements import table_of
 
 if TYPE_CHECKING:
@@ -50,66 +50,10 @@ TYPES = {
 """Spark's types as DuckDB calls them."""
 GLOB = str.maketrans({sign: f"\\{sign}" for sign in "\\[]{}*?"})
 """How Spark takes the signs of a pattern in a file name as they are."""
-MACHINE_SIGNS = (
-    "OutOfMemoryError",
-    "No space left on device",
-    "Disk quota exceeded",
-    "ExecutorLostFailure",
-    "ExecutorDeadException",
-    "Master removed our application",
-    "All masters are unresponsive",
-    "SparkContext was shut down",
-    "stopped SparkContext",
-    "Connection refused",
-    "Connection reset",
-    "UNAVAILABLE",
-    "FetchFailed",
-)
-"""What Java says where a machine, and no statement, is at fault."""
 PART_BYTES = 8 << 20
 """How much of a compressed file one task gathers: some ten times as much in memory."""
 RANGE = "row_range"
 """The column with the number of the range of rows that a task wrote in order."""
-TOO_LARGE = ("maxResultSize", "MAX_RESULT_SIZE")
-"""The same where an answer does not fit into this process."""
-
-
-class EngineLostError(QlogError, OSError):
-    """Spark or this process has too little memory or disk, or Spark is gone: no fault of the work, which may be tried
-    again."""
-
-
-@contextlib.contextmanager
-def quoting_nothing(doing: str) -> Iterator[None]:
-    """Say in one line that Spark failed: its own words may quote a value that it stumbled over."""
-    try:
-        yield
-    except (PySparkException, OSError) as error:
-        raise describe(doing, error) from None
-    except Exception as error:
-        # Py4J and gRPC have errors of their own; what is Python's own passes as it is.
-        if not type(error).__module__.startswith(("py4j", "grpc", "pyspark")):
-            raise
-        raise describe(doing, error) from None
-
-
-def describe(doing: str, error: Exception) -> Exception:
-    """The error that is raised in place of one of Spark's: its kind, and nothing it quotes."""
-    if isinstance(error, OSError) and not isinstance(error, PySparkException):
-        return error
-    words = f"{type(error).__name__} {error}"
-    kind = type(error).__name__
-    if isinstance(error, PySparkException) and error.getCondition():
-        kind = str(error.getCondition())
-    if any(sign in words for sign in TOO_LARGE):
-        # No fault of the work, either: a draw that has taken random bits is not spent by it.
-        return EngineLostError(
-            f"{doing}: spark: the answer does not fit into this process (spark.driver.maxResultSize is half of "
-            "QLOG_MEMORY_MB): raise QLOG_MEMORY_MB, or choose a variant that needs counts alone"
-        )
-    if any(sign in words for sign in MACHINE_SIGNS):
-        return EngineLostError(f"{doing}: spark: lost a machine, memory or disk ({kind}): try it again")
-    return QlogError(f"{doing} failed on spark ({kind}): {STATEMENT_ADVICE}")
 
 
 class SparkEngine(Engine):
@@ -194,24 +138,26 @@ class SparkEngine(Engine):
             events=events,
             macros=self._macros,
             times=times,
-            number=lambda numbering: self._number(numbering, as_arguments(parameters)),
+            number=lambda ordered: self._number(as_text(ordered), as_arguments(parameters)),
         )
 
     def _select(self, name: str, parameters: dict[str, Any], events: str | None = None) -> DataFrame:
         text = self._translated(name, parameters, events).text
         return self.session.sql(text, args=as_arguments(parameters))
 
-    def _number(self, numbering: Numbering, arguments: dict[str, Any] | None) -> str:
-        """Keep rows in their order with their places in it, and say under which name.
+    def _number(self, ordered: str, arguments: dict[str, Any] | None) -> str:
+        """Keep the rows that a query orders with their places in it, and say under which name.
 
         Each task writes one range of them. How many rows lie before a range is in the files' own footers. Ranges differ
         from run to run, places do not: what a task writes that runs again is read from the same sorted rows, and the
         ranges are decided once.
         """
         folder = self._folder("numbered")
-        rows = self.session.sql(as_text(numbering.ordered), args=arguments)
-        rows.withColumn(RANGE, spark_partition_id()).write.mode("append").parquet(f"file:{folder}")
-        counts = {int(part.name.split("-")[1]): pq.read_metadata(part).num_rows for part in folder.glob("part-*")}
+        rows = self.session.sql(ordered, args=arguments)
+        stored = store(rows.withColumn(RANGE, spark_partition_id()), folder)
+        counts = {int(part.name.split("-")[1]): found for part, found in stored.items()}
+        if len(counts) < len(stored):
+            raise QlogError("spark: wrote a range of rows in several files: set spark.sql.files.maxRecordsPerFile to 0")
         before = np.cumsum([0, *(counts.get(place, 0) for place in range(max(counts, default=0)))]).tolist()
         starts = element_at(array(*(lit(start).cast("bigint") for start in before)), col(RANGE) + 1)
         kept = self.session.read.schema(rows.withColumn(RANGE, lit(0)).schema).parquet(
@@ -223,10 +169,10 @@ class SparkEngine(Engine):
         return name
 
     def statement_view(self, name: str, *, without_rows: bool = False) -> None:
-        text = self._translated(name, {}).text
-        if without_rows:
-            text = f"SELECT * FROM ({text}) LIMIT 0"
         with quoting_nothing(f"sql/{name}.sql"):
+            text = self._translated(name, {}).text
+            if without_rows:
+                text = f"SELECT * FROM ({text}) LIMIT 0"
             self.session.sql(f"CREATE OR REPLACE TEMPORARY VIEW {table_of(name)} AS {text}")
 
     def statement_table(self, name: str, table: str | None = None, **parameters: Any) -> None:
@@ -243,7 +189,7 @@ class SparkEngine(Engine):
     def _keep(self, table: str, rows: DataFrame) -> None:
         """Write some rows and give them a name."""
         folder = self._folder(table)
-        rows.write.mode("append").parquet(f"file:{folder}")
+        store(rows, folder)
         self.session.read.schema(rows.schema).parquet(f"file:{str(folder).translate(GLOB)}").createOrReplaceTempView(
             table
         )
@@ -305,8 +251,7 @@ class SparkEngine(Engine):
         folder = path.with_suffix("")
         make_private(folder)
         with quoting_nothing(f"sql/{name}.sql"):
-            self._select(name, parameters, events).write.mode("append").parquet(f"file:{folder}")
-        parts = sorted(folder.glob("part-*.parquet"))
+            parts = list(store(self._select(name, parameters, events), folder))
         files = [folder / f"{number:05d}.parquet" for number in range(len(parts))]
         for part, file in zip(parts, files, strict=True):
             part.rename(file)
@@ -321,6 +266,23 @@ class SparkEngine(Engine):
         folder = self.scratch / f"{self._kept:04d}-{name}"
         make_private(folder)
         return folder
+
+
+def store(rows: DataFrame, folder: Path) -> dict[Path, int]:
+    """Write rows to a folder; the files in it, with how many rows each has.
+
+    A machine that does not see the folder writes to a disk of its own, and Spark takes no notice: what the tasks have
+    written is compared with what lies there.
+    """
+    written = Observation()
+    rows.observe(written, count(lit(1)).alias("rows")).write.mode("append").parquet(f"file:{folder}")
+    stored = {part: int(pq.read_metadata(part).num_rows) for part in sorted(folder.glob("part-*.parquet"))}
+    if sum(stored.values()) != written.get["rows"]:
+        raise EngineLostError(
+            "spark: rows that were written are not there: every machine of the cluster must mount the file system of "
+            "QLOG_HOME under the same path"
+        )
+    return stored
 
 
 def as_arguments(parameters: dict[str, Any]) -> dict[str, Any] | None:

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 from qlog_assets.errors import QlogError
 from qlog_assets.settings import Settings
 from qlog_assets.storage.scratch import temporary_directory
+from qlog_assets.storage.spark_workers import refuse_open_network, refuse_unmounted
 from qlog_assets.storage.warehouse import Warehouse
 
 if TYPE_CHECKING:
@@ -43,6 +44,20 @@ SESSION = {
     "spark.sql.parquet.compression.codec": "zstd",
     # A number that does not fit is an error, as in DuckDB, and never NULL.
     "spark.sql.ansi.enabled": "true",
+    # What statements say depends on these, and a cluster's owner may have set them otherwise.
+    "spark.sql.caseSensitive": "false",
+    "spark.sql.parser.escapedStringLiterals": "false",
+    # A file that is gone or broken is an error, and never fewer rows.
+    "spark.sql.files.ignoreMissingFiles": "false",
+    "spark.sql.files.ignoreCorruptFiles": "false",
+    # A task writes one file: numbers of rows are places in it.
+    "spark.sql.files.maxRecordsPerFile": "0",
+    # What a task wrote is seen once the whole job is done.
+    "spark.sql.sources.commitProtocolClass": (
+        "org.apache.spark.sql.execution.datasources.SQLHadoopMapReduceCommitProtocol"
+    ),
+    "spark.sql.parquet.output.committer.class": "org.apache.parquet.hadoop.ParquetOutputCommitter",
+    "mapreduce.fileoutputcommitter.algorithm.version": "1",
 }
 """What every session is told, whoever started the server."""
 STOP_SECONDS = 30
@@ -59,11 +74,15 @@ def open_spark(warehouse: Warehouse, master: str | None) -> Iterator[SparkEngine
     refuse_without_extra()
     for name in LOGGERS:
         logging.getLogger(name).disabled = True
-    from qlog_assets.storage.spark_engine import SparkEngine, quoting_nothing
+    from qlog_assets.storage.spark_engine import SparkEngine
+    from qlog_assets.storage.spark_errors import quoting_nothing
 
     with temporary_directory(warehouse.spill) as scratch:
         with quoting_nothing("starting Spark"):
-            session = start_session(warehouse, master or f"local[{warehouse.settings.threads}]")
+            chosen = master or f"local[{warehouse.settings.threads}]"
+            session = start_session(warehouse, chosen)
+            if not chosen.startswith("local"):
+                refuse_unmounted(session, scratch, cores_of(session, chosen))
         try:
             yield SparkEngine(session, scratch)
         finally:
@@ -88,6 +107,7 @@ def start_session(warehouse: Warehouse, master: str) -> SparkSession:
     from pyspark.sql import SparkSession
 
     if is_connect(master):
+        refuse_open_network(master, lambda name, default: default)
         session = SparkSession.builder.remote(master).create()
     elif re.fullmatch(r"local(\[(\d+|\*)\])?|spark://\S+|yarn|k8s://\S+", master):
         session = start_application(warehouse, master).newSession()
@@ -105,6 +125,13 @@ def is_connect(master: str | None) -> bool:
     return master is not None and master.startswith("sc://")
 
 
+def cores_of(session: SparkSession, master: str) -> int:
+    """About how many tasks run at once. A server does not say: in as many parts it divides a table."""
+    if is_connect(master):
+        return int(str(session.conf.get("spark.sql.shuffle.partitions")))
+    return int(session.sparkContext.defaultParallelism)
+
+
 def start_application(warehouse: Warehouse, master: str) -> SparkSession:
     """The process's Spark application: there can be only one."""
     from pyspark import SparkConf, SparkContext
@@ -115,15 +142,21 @@ def start_application(warehouse: Warehouse, master: str) -> SparkSession:
         refuse_without_java()
         # Workers of this machine run the same Python; where a cluster's lies elsewhere, its owner sets the variable.
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+        # It would take the place of our own scratch directory, which goes with the process.
+        os.environ.pop("SPARK_LOCAL_DIRS", None)
         keeping = contextlib.ExitStack()
         # Rows of the log are written there. It outlives the engine, and goes with the process.
         scratch = keeping.enter_context(temporary_directory(warehouse.spill))
         conf = SparkConf().setMaster(master).setAppName("qlog")
         conf.setAll(list(application_settings(warehouse.settings, master, scratch).items()))
         gateway = launch_gateway(conf, popen_kwargs={"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL})
+        keeping.callback(_end_java, gateway)
+        atexit.register(keeping.close)
+        # Java has read the machine's own configuration.
+        refuse_open_network(master, SparkConf(_jvm=gateway.jvm).get)
         context = SparkContext(conf=conf, gateway=gateway)
+        keeping.callback(_stop, context, gateway)
         context.setLogLevel("OFF")
-        atexit.register(_stop, context, gateway, keeping)
         RUNNING.append(context)
     elif RUNNING[0].master != master:
         raise QlogError("[engine] master: this process counts on another one already: start a new process")
@@ -154,6 +187,10 @@ def application_settings(settings: Settings, master: str, scratch: Path) -> dict
         # At its lowest level, as DuckDB writes.
         "spark.hadoop.parquet.compression.codec.zstd.level": "1",
         "spark.hadoop.fs.file.impl": "org.apache.hadoop.fs.RawLocalFileSystem",
+        # Files of executors are their owner's alone, wherever they end.
+        "spark.hadoop.fs.permissions.umask-mode": "077",
+        # What is spilled or moved outlives a kill: the key does not.
+        "spark.io.encryption.enabled": "true",
     }
     if master.startswith("local"):
         # Nobody else on the machine may speak to it.
@@ -176,18 +213,22 @@ def refuse_without_java() -> None:
         raise QlogError("[engine] kind = spark: Java is not installed: install version 17 or later, or set JAVA_HOME")
 
 
-def _stop(context: SparkContext, gateway: Any, keeping: contextlib.ExitStack) -> None:
+def _stop(context: SparkContext, gateway: Any) -> None:
     """End Spark with the process: nothing of it may go on writing where scratch is removed."""
     from py4j.protocol import Py4JError
 
-    with keeping:
-        # A signal to the whole group may have ended Java before.
-        with contextlib.suppress(Py4JError, OSError):
-            context.stop()
-            gateway.shutdown()
-            gateway.proc.stdin.close()
-        try:
-            gateway.proc.wait(STOP_SECONDS)
-        except subprocess.TimeoutExpired:
-            gateway.proc.kill()
-            gateway.proc.wait()
+    # A signal to the whole group may have ended Java before.
+    with contextlib.suppress(Py4JError, OSError):
+        context.stop()
+        gateway.shutdown()
+
+
+def _end_java(gateway: Any) -> None:
+    """Java ends with what it reads from."""
+    with contextlib.suppress(OSError):
+        gateway.proc.stdin.close()
+    try:
+        gateway.proc.wait(STOP_SECONDS)
+    except subprocess.TimeoutExpired:
+        gateway.proc.kill()
+        gateway.proc.wait()

@@ -23,15 +23,18 @@ ROOT = Path(__file__).resolve().parents[2]
 NAMES = [each.name for each in releasable()]
 
 PINS = {
-    "crowd": (1, "9967f8cc98db2d0d"),
-    "safelog": (2, "b33564da9bc000a6"),
-    "sanitized": (1, "1beae209533546f2"),
-    "sessions": (1, "5d6869e7624ae5a7"),
-    "zealous": (1, "f892b537e334cc1b"),
+    "crowd": (1, "1e7ff3c21f5eaa02"),
+    "safelog": (2, "ab0c90d2cc8ddaaa"),
+    "sanitized": (1, "23c820b9343e7031"),
+    "sessions": (1, "e45fde6287ec8b90"),
+    "zealous": (1, "192b8aafa1e7fae2"),
 }
 
 CROWD_LAW = ("aggregation", "decoding", "field", "jobs", "keys", "messages", "sealing", "shares")
 """From sealed reports to counts; what else is in the room has done its work when an epoch is sealed."""
+
+TRANSLATION = ("qlog_assets/storage/dialects.py", "qlog_assets/storage/numbering.py")
+"""What Spark is told in place of a statement; files that end in `.spark.sql` are found beside their first ones."""
 
 # What these say is part of the request itself (parameters), of its price in words (the type of a guarantee, numbers in
 # print), or is never published (what only `paper` variants and studies draw).
@@ -66,7 +69,8 @@ def sources(each: Mechanism) -> list[str]:
     modules = {path for start in starts for path in reached(start, law)}
     statements = {name for stage in stages for name in stage.statements}
     statements |= {name for path in modules for name in named_statements(path)}
-    return sorted((*map(str, modules), *(f"sql/{name}.sql" for name in statements)))
+    texts = {f"sql/{name}{kind}.sql" for name in statements for kind in ("", ".spark")}
+    return sorted((*map(str, modules), *TRANSLATION, *(name for name in texts if (ROOT / name).is_file())))
 
 
 def module_of(function: Callable[..., object]) -> Path:
@@ -189,6 +193,13 @@ def test_noise_counting_statements_and_normalisation_are_among_the_sources() -> 
         "sql/crowd/artifacts_by_text.sql",
         "sql/crowd/spent_tokens.sql",
     } <= set(sources(mechanism("crowd")))
+    assert {
+        "qlog_assets/storage/dialects.py",
+        "qlog_assets/storage/numbering.py",
+        "sql/sessions/subsequence_counts.spark.sql",
+        "sql/sessions/chosen_subsequences.spark.sql",
+    } <= set(sources(mechanism("sessions")))
+    assert "sql/safelog/capped_queries.spark.sql" in sources(mechanism("safelog"))
 
 
 if __name__ == "__main__":

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from support.spark_settings import OTHER_SETTINGS
 
 from qlog_assets.settings import CHECKOUT
 
@@ -29,7 +30,7 @@ def server(tmp_path: Path) -> Iterator[str]:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    told = {
+    told = OTHER_SETTINGS | {
         "spark.ui.enabled": "false",
         "spark.local.dir": str(tmp_path),
         "spark.sql.shuffle.partitions": "8",

@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import os
 import traceback
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from support.spark_settings import A_FILE, OTHER_SETTINGS
 
 from qlog_assets.errors import QlogError
 from qlog_assets.settings import Settings
 from qlog_assets.sources.normalise import normalise_text
 from qlog_assets.storage.engine import MACHINE_ERRORS, Engine, EnginePolicy, open_duckdb
-from qlog_assets.storage.spark_engine import SparkEngine, describe
+from qlog_assets.storage.spark_engine import SparkEngine
 from qlog_assets.storage.warehouse import Warehouse
 from qlog_assets.synthetic import write_log
 from qlog_assets.synthetic.spark_blocks import drawn_by_spark
@@ -27,6 +29,18 @@ pytestmark = pytest.mark.spark
 
 MASTER = os.environ.get("QLOG_SPARK_MASTER", "local[2]")
 """A process has one: for a server, test_connect runs this file in another."""
+
+HERE = not MASTER.startswith("sc://")
+"""Whether Java is a process of ours."""
+
+
+@pytest.fixture(scope="module", autouse=True)
+def other_settings() -> Iterator[None]:
+    """A machine whose Spark is set otherwise: all tests here hold in spite of it."""
+    with pytest.MonkeyPatch.context() as patch:
+        told = " ".join(f"--conf {name}={value}" for name, value in OTHER_SETTINGS.items())
+        patch.setenv("PYSPARK_SUBMIT_ARGS", f"{told} pyspark-shell")
+        yield
 
 
 @pytest.fixture(scope="module")
@@ -147,12 +161,77 @@ def test_an_error_quotes_no_value_and_names_the_statement(
     assert "my own secret" not in told
 
 
-def test_an_answer_that_does_not_fit_is_want_of_memory_and_no_failed_draw() -> None:
+@pytest.mark.parametrize("words", ["Connection refused", "OutOfMemoryError", "bigger than maxResultSize"])
+def test_what_people_typed_does_not_make_a_failed_statement_a_machines_fault(engine: Engine, words: str) -> None:
+    """A machine's fault spends no draw: a log's text may not decide that."""
+    rows = pa.table({"query": [words], "url": ["u"], "count": [words]})
+    with engine.table("earlier_rows", rows), pytest.raises(QlogError, match="failed on spark") as caught:
+        engine.arrow("sanitized/known_pairs")
+    assert not isinstance(caught.value, MACHINE_ERRORS)
+
+
+@pytest.mark.skipif(not HERE, reason="a server's limit is not ours to lower")
+def test_an_answer_that_does_not_fit_is_want_of_memory_and_no_failed_draw(engine: Engine) -> None:
     """What a machine lacks spends no draw, whatever was drawn before: the door tries it again at no new charge."""
-    said = describe("sql/room/name.sql", RuntimeError("Total size of 'my own secret' is bigger than maxResultSize"))
-    assert isinstance(said, MACHINE_ERRORS) and isinstance(said, QlogError)
-    assert str(said).startswith("sql/room/name.sql: spark: the answer does not fit into this process")
-    assert "QLOG_MEMORY_MB" in str(said) and "secret" not in str(said)
+    assert isinstance(engine, SparkEngine)
+    limits = engine.session.sparkContext._jsc.sc().conf()
+    limit = limits.get("spark.driver.maxResultSize")
+    wanted = r"^sql/safelog/contributed_queries\.sql: spark: .*QLOG_MEMORY_MB"
+    with engine.table("capped_queries", pa.table({"user": ["a"] * 1000, "query": [str(n) for n in range(1000)]})):
+        limits.set("spark.driver.maxResultSize", "1k")
+        try:
+            with pytest.raises(QlogError, match=wanted) as caught:
+                engine.arrow("safelog/contributed_queries")
+        finally:
+            limits.set("spark.driver.maxResultSize", limit)
+    assert isinstance(caught.value, MACHINE_ERRORS)
+
+
+def test_ranges_in_several_files_have_no_numbers(engine: Engine) -> None:
+    assert isinstance(engine, SparkEngine)
+    rows = pa.table({"user": ["a"] * 100, "query": [str(number) for number in range(100)]})
+    engine.session.conf.set(A_FILE, "10")
+    try:
+        with engine.table("contributions", rows), pytest.raises(QlogError, match="maxRecordsPerFile"):
+            engine.statement_table("contributions/counted_items")
+    finally:
+        engine.session.conf.set(A_FILE, "0")
+
+
+def keep(engine: Engine, _: Path) -> None:
+    engine.view_as("raw_beyond_ascii", "capped_queries")
+    engine.statement_table("log/queries_beyond_ascii")
+
+
+def number(engine: Engine, _: Path) -> None:
+    engine.view_as("contributions", "capped_queries")
+    engine.statement_table("contributions/counted_items")
+
+
+def write(engine: Engine, path: Path) -> None:
+    engine.write("safelog/contributed_queries", path, digest=True)
+
+
+@pytest.mark.parametrize("doing", [keep, number, write])
+def test_rows_that_were_written_elsewhere_are_missed(
+    engine: Engine, warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch, doing: Callable[[Engine, Path], None]
+) -> None:
+    """As by a machine that does not mount the warehouse: Spark says that all was done."""
+    assert isinstance(engine, SparkEngine)
+    writer = type(engine.session.range(1).write)
+    parquet = writer.parquet
+
+    def lose_one(self: Any, path: str) -> None:
+        parquet(self, path)
+        next(Path(path.removeprefix("file:")).glob("part-*.parquet")).unlink()
+
+    monkeypatch.setattr(writer, "parquet", lose_one)
+    with (
+        engine.table("capped_queries", pa.table({"user": ["a", "b"], "query": ["ö", "ü"]})),
+        pytest.raises(QlogError, match="rows that were written are not there") as caught,
+    ):
+        doing(engine, warehouse.private / f"{doing.__name__}.parquet")
+    assert isinstance(caught.value, MACHINE_ERRORS)
 
 
 def test_what_spark_wrote_lies_in_folders_that_nobody_else_can_enter(engine: Engine, warehouse: Warehouse) -> None:
@@ -160,4 +239,6 @@ def test_what_spark_wrote_lies_in_folders_that_nobody_else_can_enter(engine: Eng
         facts = engine.write("safelog/contributed_queries", warehouse.private / "held.parquet", digest=True)
     assert facts.rows == 1 and all(Path(name).parent == Path("held") for name in facts.files)
     assert (warehouse.private / "held").stat().st_mode & 0o077 == 0
+    if HERE:
+        assert all((warehouse.private / name).stat().st_mode & 0o077 == 0 for name in facts.files)
     assert {path.name for path in (warehouse.private / "held").iterdir()} == {Path(name).name for name in facts.files}

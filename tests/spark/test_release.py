@@ -24,7 +24,10 @@ from qlog_assets.storage.engine import Engine, EnginePolicy, open_duckdb
 
 pytestmark = pytest.mark.spark
 
+PATIENCE_SECONDS = 120
 STATEMENTS = "tests/spark/test_statements.py"
+APART = ("unshare", "--mount")
+"""Runs a program that mounts what others do not see."""
 ROWS = int(os.environ.get("QLOG_SPARK_ROWS", "20000"))
 
 
@@ -76,19 +79,21 @@ class Cluster:
         for _ in range(2):
             self.add_worker()
 
-    def add_worker(self) -> None:
+    def add_worker(self, hidden: Path | None = None) -> None:
+        """One more; with its own disk where a folder is hidden from it."""
         folder = self.folder / f"work-{len(self.workers)}"
         self.workers.append(
             self._start(
                 "worker.Worker", "--host", "127.0.0.1", "--cores", "1", "--memory", "1g", "--webui-port", "0",
-                "--work-dir", str(folder), self.address,
+                "--work-dir", str(folder), self.address, hidden=hidden,
             )
         )  # fmt: skip
 
-    def _start(self, name: str, *arguments: str) -> subprocess.Popen[bytes]:
+    def _start(self, name: str, *arguments: str, hidden: Path | None = None) -> subprocess.Popen[bytes]:
+        apart = [*APART, "sh", "-c", 'mount -t tmpfs none "$0" && exec "$@"', str(hidden)] if hidden else []
         environment = os.environ | {"SPARK_LOCAL_IP": "127.0.0.1", "SPARK_LOCAL_DIRS": str(self.folder / "local")}
         return subprocess.Popen(
-            [str(self.home / "bin" / "spark-class"), f"org.apache.spark.deploy.{name}", *arguments],
+            [*apart, str(self.home / "bin" / "spark-class"), f"org.apache.spark.deploy.{name}", *arguments],
             env=environment,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
@@ -159,3 +164,29 @@ def test_two_workers_of_which_one_is_killed_in_mid_job_change_nothing(
     answer, _ = running.communicate(timeout=3600)
     assert running.returncode == 0
     same(json.loads(answer), expected, *DRAWN)
+
+
+@pytest.mark.skipif(
+    shutil.which("unshare") is None
+    or subprocess.run([*APART, "true"], check=False, capture_output=True).returncode != 0,
+    reason="this user may mount nothing",
+)
+def test_a_worker_that_does_not_mount_the_warehouse_gets_no_row(tmp_path: Path, cluster: Cluster) -> None:
+    """It would write to its own disk what nobody finds again."""
+    home = tmp_path / "home"
+    warehouse_at(home)
+    cluster.add_worker(hidden=home)
+    until = time.monotonic() + PATIENCE_SECONDS
+    while not (cluster.folder / "work-2").exists() and time.monotonic() < until:
+        time.sleep(0.2)
+    done = subprocess.run(
+        [sys.executable, "-m", "support.spark_release", str(home), cluster.address, "safelog"],
+        cwd=CHECKOUT,
+        env=environment(),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode != 0
+    said = done.stderr.splitlines()[-1]
+    assert "QLOG_HOME: Spark's machines" in said and "do not see it" in said

@@ -22,7 +22,6 @@ from qlog_assets.storage.dialects import (
     to_spark,
 )
 from qlog_assets.storage.engine import DuckDBEngine
-from qlog_assets.storage.numbering import Numbering
 from qlog_assets.storage.statements import statement
 
 SQL = CHECKOUT / "sql"
@@ -114,8 +113,8 @@ def test_the_check_of_capped_rows_says_the_same_in_one_pass() -> None:
 def test_all_rows_of_a_query_are_numbered_elsewhere_and_read_back_with_their_places() -> None:
     asked: list[str] = []
 
-    def number(numbering: Numbering) -> str:
-        asked.append(as_text(numbering.ordered))
+    def number(ordered: exp.Expr) -> str:
+        asked.append(as_text(ordered))
         return "numbered_1"
 
     items = to_spark("contributions/counted_items", columns, number=number)
@@ -131,19 +130,27 @@ def test_all_rows_of_a_query_are_numbered_elsewhere_and_read_back_with_their_pla
 def test_rows_that_are_numbered_for_each_user_stay_where_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
     text = "SELECT x, row_number() OVER (PARTITION BY y ORDER BY x) AS n FROM t"
     monkeypatch.setattr("qlog_assets.storage.dialects.spark_source", lambda name: text)
-    assert "PARTITION BY y" in to_spark("room/name", columns, number=lambda numbering: "nowhere").text
+    assert "PARTITION BY y" in to_spark("room/name", columns, number=lambda ordered: "nowhere").text
 
 
 def test_a_numbering_takes_along_what_its_rows_are_selected_by(monkeypatch: pytest.MonkeyPatch) -> None:
     text = "WITH a AS (SELECT x FROM t) SELECT b.x, row_number() OVER (ORDER BY b.x) AS n FROM a AS b WHERE b.x > 1"
     monkeypatch.setattr("qlog_assets.storage.dialects.spark_source", lambda name: text)
     asked = []
-    to_spark("room/name", columns, number=lambda numbering: asked.append(as_text(numbering.ordered)) or "somewhere")
+    to_spark("room/name", columns, number=lambda ordered: asked.append(as_text(ordered)) or "somewhere")
     assert asked == ["WITH a AS (SELECT x FROM t) SELECT * FROM a AS b WHERE b.x > 1 ORDER BY b.x NULLS LAST"]
 
 
 def test_the_end_of_a_text_is_the_same_in_both_kinds_of_patterns() -> None:
     assert java_pattern(r"a$|[$b]\$c$") == r"(?d)a\z|[$b]\$c\z"
+
+
+@pytest.mark.parametrize("pattern", [r"[[:alpha:]]", r"a\s", r"(?i)a", r"[a-z&&b]", r"[]$]", r"[^]$]"])
+def test_a_pattern_that_java_reads_otherwise_is_refused(monkeypatch: pytest.MonkeyPatch, pattern: str) -> None:
+    text = f"SELECT regexp_matches(query, '{pattern}') AS found FROM t"
+    monkeypatch.setattr("qlog_assets.storage.dialects.spark_source", lambda name: text)
+    with pytest.raises(UntranslatableError, match=r"^sql/room/name\.sql: spark: .* a pattern with "):
+        to_spark("room/name", columns)
 
 
 @pytest.mark.parametrize(

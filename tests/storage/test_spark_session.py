@@ -11,6 +11,7 @@ from qlog_assets.policy import Policy
 from qlog_assets.settings import Settings
 from qlog_assets.storage import spark_session
 from qlog_assets.storage.engine import Engine, EnginePolicy
+from qlog_assets.storage.spark_workers import refuse_open_network
 from qlog_assets.storage.warehouse import Warehouse
 
 SPARK = EnginePolicy(kind="spark")
@@ -43,6 +44,7 @@ def test_nothing_of_the_log_is_shown_or_kept_by_spark_itself(tmp_path: Path) -> 
     told = spark_session.application_settings(Settings(home=tmp_path), "local[2]", tmp_path / "scratch")
     assert told["spark.ui.enabled"] == told["spark.eventLog.enabled"] == "false"
     assert told["spark.driver.bindAddress"] == "127.0.0.1" and told["spark.authenticate"] == "true"
+    assert told["spark.io.encryption.enabled"] == "true"
     assert Path(told["spark.local.dir"]).is_relative_to(tmp_path / "scratch")
 
 
@@ -61,3 +63,40 @@ def test_the_policy_file_alone_chooses_the_engine(tmp_path: Path) -> None:
 def test_a_master_without_spark_is_a_mistake_that_is_named() -> None:
     with pytest.raises(ParameterError, match='master: is of no use without kind = "spark"'):
         Policy(engine={"master": "local[2]"})
+
+
+SAFE = {"spark.authenticate": "true", "spark.network.crypto.enabled": "true"}
+
+
+@pytest.mark.parametrize(
+    ("master", "settings"),
+    [
+        ("spark://master:7077", {}),
+        ("spark://master:7077", {"spark.authenticate": "true"}),
+        ("spark://127.0.0.1:7077,other:7077", {}),
+        ("spark://127.0.0.1:1@other:7077", {}),
+        ("yarn", {"spark.network.crypto.enabled": "true"}),
+        ("k8s://https://127.0.0.1:6443", {}),
+        ("sc://host:15002", SAFE),
+        ("sc://host:15002/;use_ssl=false", SAFE),
+    ],
+)
+def test_rows_do_not_pass_a_network_as_they_are(master: str, settings: dict[str, str]) -> None:
+    with pytest.raises(QlogError, match=r"^\[engine\] master: rows would pass the network as they are"):
+        refuse_open_network(master, settings.get)
+
+
+@pytest.mark.parametrize(
+    ("master", "settings"),
+    [
+        ("local", {}),
+        ("local[4]", {}),
+        ("spark://127.0.0.1:7077", {}),
+        ("sc://localhost:15002/;token=x", {}),
+        ("sc://host:15002/;token=x;use_ssl=true", {}),
+        ("spark://master:7077", SAFE),
+        ("yarn", {"spark.authenticate": "true", "spark.ssl.rpc.enabled": "true"}),
+    ],
+)
+def test_what_is_encrypted_or_stays_on_this_machine_is_let_through(master: str, settings: dict[str, str]) -> None:
+    refuse_open_network(master, settings.get)
