@@ -33,7 +33,7 @@ def engine(twin: tuple[Warehouse, Policy]) -> Iterator[RepeatingEngine]:
         yield opened
 
 
-@pytest.mark.slow
+@pytest.mark.study
 @pytest.mark.parametrize(("mechanism", "variant"), DRAWN)
 def test_a_repeated_draw_is_the_draw_of_a_plain_engine(
     twin: tuple[Warehouse, Policy], engine: RepeatingEngine, mechanism: str, variant: str
