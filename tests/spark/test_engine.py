@@ -7,7 +7,7 @@ import traceback
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -19,11 +19,13 @@ from qlog_assets.errors import QlogError
 from qlog_assets.settings import Settings
 from qlog_assets.sources.normalise import normalise_text
 from qlog_assets.storage.engine import MACHINE_ERRORS, Engine, EnginePolicy, open_duckdb
-from qlog_assets.storage.spark_engine import SparkEngine
 from qlog_assets.storage.warehouse import Warehouse
 from qlog_assets.synthetic import write_log
 from qlog_assets.synthetic.spark_blocks import drawn_by_spark
 from qlog_assets.synthetic.writing import draw_in_turn
+
+if TYPE_CHECKING:
+    from qlog_assets.storage.spark_engine import SparkEngine
 
 pytestmark = pytest.mark.spark
 
@@ -32,6 +34,14 @@ MASTER = os.environ.get("QLOG_SPARK_MASTER", "local[2]")
 
 HERE = not MASTER.startswith("sc://")
 """Whether Java is a process of ours."""
+
+
+def as_spark(engine: Engine) -> SparkEngine:
+    """The engine by its type, which can be imported where Spark is: all other suites collect this file, too."""
+    from qlog_assets.storage.spark_engine import SparkEngine
+
+    assert isinstance(engine, SparkEngine)
+    return engine
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -91,8 +101,7 @@ def test_many_tasks_number_rows_as_one_does(warehouse: Warehouse) -> None:
     rows = pa.table({"user": [f"u{number % 977}" for number in range(100_000)], "query": texts})
     said = []
     with Engine.open(warehouse, EnginePolicy(kind="spark", master=MASTER)) as spark, open_duckdb(warehouse) as duckdb:
-        assert isinstance(spark, SparkEngine)
-        spark.session.conf.set("spark.sql.adaptive.coalescePartitions.enabled", "false")
+        as_spark(spark).session.conf.set("spark.sql.adaptive.coalescePartitions.enabled", "false")
         for engine in (duckdb, spark):
             with engine.table("contributions", rows):
                 engine.statement_table("contributions/counted_items")
@@ -108,7 +117,7 @@ def test_many_tasks_number_rows_as_one_does(warehouse: Warehouse) -> None:
 def test_rows_that_were_gathered_are_moved_once_and_say_what_they_said(
     engine: Engine, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert isinstance(engine, SparkEngine)
+    engine = as_spark(engine)
 
     def moves() -> int:
         """How often Spark moves the rows that one of its statements reads, which groups twice."""
@@ -173,7 +182,7 @@ def test_what_people_typed_does_not_make_a_failed_statement_a_machines_fault(eng
 @pytest.mark.skipif(not HERE, reason="a server's limit is not ours to lower")
 def test_an_answer_that_does_not_fit_is_want_of_memory_and_no_failed_draw(engine: Engine) -> None:
     """What a machine lacks spends no draw, whatever was drawn before: the door tries it again at no new charge."""
-    assert isinstance(engine, SparkEngine)
+    engine = as_spark(engine)
     limits = engine.session.sparkContext._jsc.sc().conf()
     limit = limits.get("spark.driver.maxResultSize")
     wanted = r"^sql/safelog/contributed_queries\.sql: spark: .*QLOG_MEMORY_MB"
@@ -188,7 +197,7 @@ def test_an_answer_that_does_not_fit_is_want_of_memory_and_no_failed_draw(engine
 
 
 def test_ranges_in_several_files_have_no_numbers(engine: Engine) -> None:
-    assert isinstance(engine, SparkEngine)
+    engine = as_spark(engine)
     rows = pa.table({"user": ["a"] * 100, "query": [str(number) for number in range(100)]})
     engine.session.conf.set(A_FILE, "10")
     try:
@@ -217,7 +226,7 @@ def test_rows_that_were_written_elsewhere_are_missed(
     engine: Engine, warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch, doing: Callable[[Engine, Path], None]
 ) -> None:
     """As by a machine that does not mount the warehouse: Spark says that all was done."""
-    assert isinstance(engine, SparkEngine)
+    engine = as_spark(engine)
     writer = type(engine.session.range(1).write)
     parquet = writer.parquet
 
