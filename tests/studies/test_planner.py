@@ -183,7 +183,7 @@ def test_a_plan_is_a_policy_that_loads_and_no_warehouse_is_opened(home: Path, tm
     assert promised["proven"]["epsilon"] == 8
 
 
-@pytest.mark.slow
+@pytest.mark.study
 @pytest.mark.parametrize(("name", "sections"), [("safelog", True), ("crowd", False), ("sanitized", True)])
 def test_a_plan_says_why_it_recommends_and_calls_nothing_a_policy_that_no_policy_takes(
     name: str, sections: bool, capsys: pytest.CaptureFixture[str]
