@@ -43,9 +43,7 @@ def refuse_open_network(master: str, setting: Callable[[str, str], str | None]) 
         if "use_ssl=true" not in re.split("[/;]", master):
             raise QlogError("[engine] master: rows would pass the network as they are: add /;use_ssl=true to it")
         return
-    encrypted = any(
-        setting(name, "false") == "true" for name in ("spark.network.crypto.enabled", "spark.ssl.rpc.enabled")
-    )
+    encrypted = any(setting(name, "false") == "true" for name in ENCRYPTION)
     if setting("spark.authenticate", "false") != "true" or not encrypted:
         raise QlogError(
             "[engine] master: rows would pass the network as they are: set spark.authenticate and "

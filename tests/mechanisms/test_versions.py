@@ -24,7 +24,7 @@ NAMES = [each.name for each in releasable()]
 
 PINS = {
     "crowd": (1, "1e7ff3c21f5eaa02"),
-    "safelog": (2, "ab0c90d2cc8ddaaa"),
+    "safelog": (2, "11fc3eed2f9f8bc3"),
     "sanitized": (1, "23c820b9343e7031"),
     "sessions": (1, "e45fde6287ec8b90"),
     "zealous": (1, "192b8aafa1e7fae2"),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from datetime import datetime
 
 import duckdb
 import pytest
@@ -93,21 +92,6 @@ def test_a_digest_in_registers_is_the_digest_of_md5_as_a_number(rows: int) -> No
     )
     first, second = engine.row("storage/digest_rows"), engine.row("storage/digest_rows.spark")
     assert first == second and str(first["digest"]).startswith(f"{rows}-")
-
-
-def test_the_check_of_capped_rows_says_the_same_in_one_pass() -> None:
-    """Of tables in which everything is wrong that it looks for: repeated, incomplete, of another month, to itself."""
-    engine = DuckDBEngine(duckdb.connect())
-    texts = "CASE (i * 7) % 5 WHEN 0 THEN NULL WHEN 1 THEN '' ELSE 'q' || i % 3 END"
-    for table, others in (("queries", ""), ("clicks", f", {texts} AS url"), ("transitions", ", 'q1' AS next_query")):
-        engine.connection.execute(
-            f"CREATE TEMP TABLE capped_{table} AS SELECT nullif('u' || i % 4, 'u3') AS \"user\", {texts} AS query"
-            f"{others}, TIMESTAMP '2006-02-25' + to_days(i::INTEGER) AS \"time\" FROM range(40) AS t (i)"
-        )
-    month = {"month_start": datetime(2006, 3, 1), "month_end": datetime(2006, 4, 1)}
-    first, second = (engine.run(f"safelog/check_capped_log{form}", **month).fetchall() for form in ("", ".spark"))
-    assert sorted(first) == sorted(second)
-    assert all(count > 0 for row in first for count in row[2:6]) and max(row[6] for row in first) > 0
 
 
 def test_all_rows_of_a_query_are_numbered_elsewhere_and_read_back_with_their_places() -> None:

@@ -24,18 +24,6 @@ from qlog_assets.storage.stores import MARKERS, Store, StoreError, open_store
 from qlog_assets.storage.warehouse import Warehouse
 
 
-@pytest.fixture
-def store(tmp_path: Path) -> Path:
-    folder = tmp_path / "another disk"
-    folder.mkdir(mode=0o700)
-    return folder
-
-
-@pytest.fixture
-def warehouse(home: Path, store: Path) -> Warehouse:
-    return storing(home, store)
-
-
 def copies(warehouse: Warehouse) -> list[Path]:
     return [path for path in (warehouse.private / COPIES).rglob("*") if path.is_file()]
 

@@ -74,8 +74,6 @@ def inspect_capped_log(engine: Engine, partition: Partition) -> CheckResult:
     another month."""
     view_capped(engine, partition)
     limits, month = partition.provenance.parameters, Month(partition.provenance.month)
-    for table in CAPPED_TABLES:
-        engine.gather(f"capped_{table}", "user")
     return run_suite(
         "safelog/capped_log",
         by_table(engine.frame("safelog/check_capped_log", month_start=month.start, month_end=month.end)),
