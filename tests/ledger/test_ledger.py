@@ -97,7 +97,8 @@ def test_a_different_request_for_a_month_with_a_live_release_is_refused_with_the
     assert refusal.value.live.release_id == live.release_id
     assert live.release_id in str(refusal.value)
     assert named in str(refusal.value)
-    assert "eeee" not in str(refusal.value)
+    # The id is random and may have any digits in it; no part of an input's digest is told beside it.
+    assert "eeee" not in str(refusal.value).replace(live.release_id, "")
     assert len(ledger.charges()) == 1
 
 
