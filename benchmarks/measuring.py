@@ -10,7 +10,7 @@ import os
 import resource
 import subprocess
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -38,8 +38,16 @@ class Cost:
         return {name: round(value, 3) if isinstance(value, float) else value for name, value in asdict(self).items()}
 
 
-def measure(command: Sequence[str], *, env: Mapping[str, str] | None = None, cwd: Path | None = None) -> Cost:
-    """Run a command to its end; raise if it fails."""
+def measure(
+    command: Sequence[str],
+    *,
+    env: Mapping[str, str] | None = None,
+    cwd: Path | None = None,
+    look: Callable[[int], int] | None = None,
+) -> Cost:
+    """Run a command to its end; raise if it fails. `look` sees its process id at every look, and returns the kilobytes
+    that the process and its children hold."""
+    held = look or memory_of_tree
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     started = time.perf_counter()
     # Bytecode that is not written would be compiled again in every cold start, and that would be what is measured.
@@ -48,7 +56,7 @@ def measure(command: Sequence[str], *, env: Mapping[str, str] | None = None, cwd
     process = subprocess.Popen(command, env=environment, cwd=cwd, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     peak = 0
     while True:
-        peak = max(peak, memory_of_tree(process.pid))
+        peak = max(peak, held(process.pid))
         try:
             output, errors = process.communicate(timeout=SAMPLE_SECONDS)
             break
@@ -65,15 +73,38 @@ def measure(command: Sequence[str], *, env: Mapping[str, str] | None = None, cwd
 
 def memory_of_tree(pid: int) -> int:
     """Kilobytes of a process and its descendants. Pages that forked processes share are counted once (PSS)."""
-    total = 0
+    seen: list[Held] = []
     for member in tree(pid):
-        try:
-            for line in Path(f"/proc/{member}/smaps_rollup").read_text(encoding="ascii").splitlines():
-                if line.startswith("Pss:"):
-                    total += int(line.split()[1])
-        except OSError:
-            continue  # It ended between two looks.
-    return total
+        held = held_by(member)
+        if held is not None and not any(held.is_same_memory(other) for other in seen):
+            seen.append(held)
+    return sum(held.proportional for held in seen)
+
+
+@dataclass(frozen=True)
+class Held:
+    """What the kernel says of a process's memory: where it lies, and kilobytes with and without a share for others."""
+
+    range: str
+    resident: int
+    proportional: int
+
+    def is_same_memory(self, other: Held) -> bool:
+        """Whether two processes are one memory, counted in full for both: a child that is about to start a program has
+        its parent's until then. Java does that often, and whoever looks just then would see it twice. Forked processes
+        that live on lie at the same addresses, too, and have half a share of each page or pages of their own."""
+        alike = abs(self.resident - other.resident) <= other.resident / 100
+        return self.range == other.range and alike and self.proportional > 0.75 * self.resident
+
+
+def held_by(pid: int) -> Held | None:
+    """Nothing if the process ended between two looks."""
+    try:
+        first, *lines = Path(f"/proc/{pid}/smaps_rollup").read_text(encoding="ascii").splitlines()
+    except (OSError, ValueError):
+        return None
+    found = {name: int(rest.split()[0]) for name, _, rest in (line.partition(":") for line in lines)}
+    return Held(first.split()[0], found.get("Rss", 0), found.get("Pss", 0))
 
 
 def tree(pid: int) -> Iterator[int]:

@@ -103,7 +103,7 @@ def choose_items(engine: DuckDBEngine, per_user: int, draw: int) -> Chosen:
     pairs = engine.arrays("contributions/numbered_contributions")
     seconds, peak = time.perf_counter() - started, peak_mb()
     told = engine.connection.sql(
-        "SELECT query, held_by, true_users, heavy_users FROM counted_items JOIN truth USING (query) ORDER BY item_id"
+        "SELECT query, weight, true_users, heavy_users FROM counted_items JOIN truth USING (query) ORDER BY item_id"
     ).to_arrow_table()
     held_by, true_users, heavy_users = (told[name].to_numpy().astype(np.int64) for name in told.column_names[1:])
     texts = told["query"].combine_chunks()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 
@@ -16,6 +16,8 @@ class Stage:
     seconds: float
     started: float
     """Seconds since the first step of the warehouse began."""
+    clock: float
+    """When it began, in seconds since 1970."""
 
 
 def stages(home: Path) -> list[Stage]:
@@ -29,10 +31,10 @@ def stages(home: Path) -> list[Stage]:
             for step in instance.get_run_step_stats(run.run_id):
                 if step.start_time is not None and step.end_time is not None:
                     took = step.end_time - step.start_time
-                    found.append(Stage(run.job_name, partition, step.step_key, took, step.start_time))
+                    found.append(Stage(run.job_name, partition, step.step_key, took, step.start_time, step.start_time))
     found.sort(key=lambda stage: stage.started)
     begin = found[0].started if found else 0.0
-    return [Stage(s.job, s.partition, s.name, round(s.seconds, 3), round(s.started - begin, 3)) for s in found]
+    return [replace(s, seconds=round(s.seconds, 3), started=round(s.started - begin, 3)) for s in found]
 
 
 def by_name(found: list[Stage]) -> dict[str, float]:

@@ -30,9 +30,7 @@ def run_bench(
 ) -> None:
     """Measure, print tables and verdicts; with `out`, write the figures as JSON and their growth as a picture."""
     refuse_places(out, scratch)
-    if not (CHECKOUT / "benchmarks" / "suite.py").is_file():
-        raise QlogError("qlog bench needs the project's checkout: run it there, after make demo")
-    sys.path.insert(0, str(CHECKOUT))
+    refuse_without_checkout()
     from benchmarks.measuring import BenchmarkError
     from benchmarks.suite import Plan, run_plan
 
@@ -53,6 +51,51 @@ def run_bench(
     print_facts(facts)
     if out is not None:
         draw_facts(facts, out)
+
+
+def run_cost_model(
+    rows: list[int],
+    held_back: list[int],
+    engine: str,
+    cores: int,
+    out: Path | None,
+    seed: int,
+    scratch: Path | None,
+) -> None:
+    """Measure a month at several sizes, print laws, errors and predictions; with `out`, write the figures as JSON."""
+    refuse_places(out, scratch)
+    refuse_without_checkout()
+    from benchmarks.cost_model import ModelError
+    from benchmarks.measuring import BenchmarkError
+    from benchmarks.model_telling import model_notes, model_tables
+    from benchmarks.modelling import ModelPlan, run_model
+
+    try:
+        plan = ModelPlan.of(engine, rows, held_back, cores, seed)
+    except ModelError as error:
+        raise QlogError(str(error)) from None
+    if engine == "spark":
+        from qlog_assets.storage.spark_session import refuse_without_extra, refuse_without_java
+
+        refuse_without_extra()
+        refuse_without_java()
+    try:
+        with working_place(scratch) as folder, progress(False) as tell:
+            facts = run_model(plan, folder, tell, lambda known: write_facts(known, out))
+    except BenchmarkError as error:
+        raise QlogError(f"a measured run failed: {error}") from None
+    print_tables(facts["machine"] | facts["settings"], model_tables(facts))
+    for line in model_notes(facts):
+        console.print(line)
+    if out is not None:
+        console.print(f"figures: {out}")
+
+
+def refuse_without_checkout() -> None:
+    """Raise where there are no benchmarks to run; else let them be imported."""
+    if not (CHECKOUT / "benchmarks" / "suite.py").is_file():
+        raise QlogError("qlog bench needs the project's checkout: run it there, after make demo")
+    sys.path.insert(0, str(CHECKOUT))
 
 
 def refuse_places(out: Path | None, scratch: Path | None) -> None:
@@ -78,13 +121,17 @@ def working_place(scratch: Path | None) -> AbstractContextManager[Path]:
 def print_facts(facts: dict[str, Any]) -> None:
     from benchmarks.telling import tables, verdicts
 
-    console.print("  ".join(f"{name} {value}" for name, value in facts["machine"].items()))
-    for title, columns, rows in tables(facts):
+    print_tables(facts["machine"], tables(facts))
+    for line in verdicts(facts):
+        console.print(line)
+
+
+def print_tables(machine: dict[str, Any], tables: list[tuple[str, list[str], list[list[str]]]]) -> None:
+    console.print("  ".join(f"{name} {value}" for name, value in machine.items()))
+    for title, columns, rows in tables:
         console.print()
         console.print(bold(title))
         show_table(columns, rows)
-    for line in verdicts(facts):
-        console.print(line)
 
 
 def write_facts(facts: dict[str, Any], out: Path | None) -> None:

@@ -94,7 +94,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "crowd client status": ("qlog crowd client status --json",),
     "ui": ("qlog ui", "qlog ui --port 3001 --passwords /etc/qlog/passwords"),
     "ui-password": ("qlog ui-password ada --passwords /etc/qlog/passwords",),
-    "bench": ("qlog bench --rows 100000 --no-peers",),
+    "bench": ("qlog bench --rows 100000 --no-peers", "qlog bench --model --json model.json"),
 }
 """By the command's words. What is in quotes is a person's own."""
 

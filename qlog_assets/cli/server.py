@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
 from qlog_assets.cli.arguments import opened
 from qlog_assets.cli.output import ask_password, console, say_now
+from qlog_assets.errors import QlogError
 
 
 def register(app: typer.Typer) -> None:
@@ -62,8 +63,32 @@ def register(app: typer.Typer) -> None:
         scratch: Annotated[
             Path | None, typer.Option(help="Where to work; needs some 15 GB for 36 million rows")
         ] = None,
+        model: Annotated[
+            bool, typer.Option("--model", help="Measure a month at several sizes and predict 1, 10, 100 billion rows")
+        ] = False,
+        engine: Annotated[
+            Literal["duckdb", "spark"] | None, typer.Option(help="With --model: what counts. Default: duckdb")
+        ] = None,
+        held_back: Annotated[
+            list[int] | None,
+            typer.Option(help="With --model: rows of a log that is measured and not fitted. Default: the largest"),
+        ] = None,
+        cores: Annotated[
+            int | None, typer.Option(help="With --model: cores to predict wall time for. Default: 64", min=1)
+        ] = None,
     ) -> None:
-        """Measure time and memory of a whole release beside bare DuckDB doing the same once, and beside peers."""
-        from qlog_assets.cli.benchmark import run_bench
+        """Measure time and memory of a whole release beside bare DuckDB doing the same once, and beside peers.
 
+        With --model: how they grow with the rows of a month, and what larger months would take.
+        """
+        from qlog_assets.cli.benchmark import run_bench, run_cost_model
+
+        if model:
+            if skewed:
+                raise QlogError("--skewed: is no part of --model: leave one of them out")
+            run_cost_model(rows or [], held_back or [], engine or "duckdb", cores or 64, out, seed, scratch)
+            return
+        for name, value in (("--engine", engine), ("--held-back", held_back), ("--cores", cores)):
+            if value:
+                raise QlogError(f"{name}: is of no use without --model: add it, or leave {name} out")
         run_bench(rows or [], out, seed, peers, peer_rows, skewed, skewed_rows, scratch)
