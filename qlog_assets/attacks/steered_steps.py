@@ -16,6 +16,7 @@ import numpy as np
 
 from qlog_assets.attacks.auditor import AuditResult, Claim, Mechanism, audit_ratio
 from qlog_assets.attacks.case import without_x
+from qlog_assets.privacy.holdings import even_sums
 from qlog_assets.privacy.randomness import RandomSource
 from qlog_assets.privacy.scaled_counts import TOTAL_SHARE, draw_scaled_counts, noisy_total
 from qlog_assets.privacy.steered import FIRST_SHARE, SET_SHARE, SteeredPlan, look_again, look_first, plan_steered
@@ -66,7 +67,7 @@ def first_look(plan: SteeredPlan) -> Mechanism:
     """X's only item, which is listed, so that it has noise without X too."""
 
     def mechanism(log: Present, source: RandomSource, runs: int) -> np.ndarray:
-        seen = look_first(source, holding(log, runs), np.ones(runs, dtype=bool), plan)
+        seen = look_first(source, even_sums(holding(log, runs)), np.ones(runs, dtype=bool), plan)
         return seen >= telling(math.sqrt(plan.first_variance))
 
     return mechanism

@@ -6,7 +6,7 @@ What one user can change is bounded by the stage that wrote the contributions; w
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
@@ -14,17 +14,21 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from qlog_assets.mechanisms.contributions import item_holders, name_items
+from qlog_assets.mechanisms.contributions import name_items
 from qlog_assets.mechanisms.mechanism import DrawnTable
 from qlog_assets.mechanisms.planned_noise import steered_noise
 from qlog_assets.privacy.gaussian import WHOLE, GaussianBudget
+from qlog_assets.privacy.holdings import weights_of
 from qlog_assets.privacy.randomness import RandomSource
-from qlog_assets.privacy.steered import PublicItems, SteeredDraw, SteeredPlan, plan_part, release_steered
+from qlog_assets.privacy.steered import PublicItems, SteeredDraw, SteeredPlan, plan_part, release_held
+from qlog_assets.privacy.weighted import Contributions
 from qlog_assets.report.tables import ERROR_COLUMN, TableLayout, in_public_order
 from qlog_assets.storage.engine import Engine
 
 DEVIATION = "deviation"
 """The column of drawn rows with the standard deviation of the noise in their counts, in users."""
+WEIGHED_ITEMS = "contributions/weighed_items"
+"""The statement that adds up weights by item and numbers the items in an order that nobody's data decides."""
 UNHELD = -1
 """Stands for the number of an item that nobody holds."""
 
@@ -61,7 +65,7 @@ def draw_steered_table(
     known: KnownRows | None = None,
     listed: Sequence[Path] = (),
 ) -> DrawnTable:
-    """A table of the items of `contributions`, which `counted_items` numbers in a public order, by a part of a budget.
+    """A table of the items of the view `contributions`, by a part of a budget.
 
     `listed` is the file of a public list, with the items' own column.
     """
@@ -87,9 +91,10 @@ def draw_steered_rows(
     part: Fraction = WHOLE,
     known: KnownRows | None = None,
     listed: Sequence[Path] = (),
+    weighed: str = WEIGHED_ITEMS,
 ) -> tuple[pa.Table, SteeredPlan]:
     """The rows of such a table: the items' own columns, `users` and DEVIATION; and the plan that they were drawn by."""
-    drawn, lists = draw_steered_items(engine, source, budget, part, known, listed)
+    drawn, lists = draw_steered_items(engine, source, budget, part, known, listed, weighed)
     plan = plan_part(budget, part, len(lists.ids), with_known=known is not None and len(known.users) > 0)
     return name_drawn(engine, drawn, lists), plan
 
@@ -101,21 +106,63 @@ def draw_steered_items(
     part: Fraction = WHOLE,
     known: KnownRows | None = None,
     listed: Sequence[Path] = (),
+    weighed: str = WEIGHED_ITEMS,
 ) -> tuple[SteeredDraw, ListedRows]:
-    """The same as numbers of `counted_items`, which has known items that nobody holds from then on; listed ones that
-    nobody holds are numbered behind them all."""
+    """The same as numbers of `counted_items`, which is made here and has known items that nobody holds, too; listed
+    ones that nobody holds are numbered behind them all."""
     known = known or no_known_rows(engine)
+    weigh_items(engine, known, weighed)
     known_ids = number_known(engine, known)
     size = int(engine.row("contributions/count_counted_items")["items"])
     lists = number_listed(engine, known, listed, size)
     public = PublicItems(known_ids, np.maximum(known.users, 1), lists.ids)
     size += int((lists.ids >= size).sum())
-    return release_steered(source, *item_holders(engine), size, public, budget, part), lists
+    return release_held(source, CountedHoldings(engine, size), public, budget, part), lists
 
 
 def no_known_rows(engine: Engine) -> KnownRows:
     """No row, with the columns that items have."""
     return KnownRows(engine.arrow("contributions/item_columns"), np.empty(0, dtype=np.int64))
+
+
+def weigh_items(engine: Engine, known: KnownRows, weighed: str) -> None:
+    """Make the table `counted_items` of the view `contributions`, with the sums of even weights that the first look of
+    steered selection takes. A user's weight follows from how many items that are not known the user holds.
+
+    Nothing here sorts out repeated rows, which would add up to more than one weight: the stage that wrote the
+    contributions has none, and the door has counted that before it draws.
+    """
+    with engine.table("known_items", placed(known)):
+        engine.statement_table("contributions/user_degrees")
+    degrees = engine.arrays("contributions/distinct_degrees")["degree"].astype(np.int64)
+    with engine.table("degree_weights", pa.table({"degree": degrees, "user_weight": weights_of(degrees)})):
+        engine.statement_view("contributions/weighed_contributions")
+        engine.statement_table(weighed, "counted_items")
+
+
+@dataclass(frozen=True)
+class CountedHoldings:
+    """Who holds which item of `counted_items`, as an engine knows it; nobody holds items behind those that it has.
+
+    Only sums come over for all items, a part at a time, and pairs of the few items that the draw asks about.
+    """
+
+    engine: Engine
+    size: int
+
+    def even_sums(self) -> Iterator[np.ndarray]:
+        seen, last = 0, np.empty(0, dtype=np.int64)
+        for rows in self.engine.parts("contributions/item_weights"):
+            if len(last):
+                yield last
+            last = rows["weight"].astype(np.int64)
+            seen += len(last)
+        yield np.concatenate([last, np.zeros(self.size - seen, dtype=np.int64)])
+
+    def holders(self, items: np.ndarray) -> Contributions:
+        with self.engine.table("wanted_items", pa.table({"item_id": items, "place": np.arange(len(items))})):
+            rows = self.engine.arrays("contributions/wanted_holders")
+        return Contributions.among(rows["user_id"], rows["place"], len(items))
 
 
 def number_known(engine: Engine, known: KnownRows) -> np.ndarray:

@@ -59,10 +59,10 @@ import numpy as np
 from qlog_assets.errors import ParameterError
 from qlog_assets.privacy.gaussian import WEIGHT_UNIT, WHOLE, GaussianBudget, part_of, variance_for
 from qlog_assets.privacy.hidden_items import hiding_threshold
+from qlog_assets.privacy.holdings import MOST_ITEMS, HeldPairs, Holdings
 from qlog_assets.privacy.noise import discrete_gaussian
 from qlog_assets.privacy.randomness import RandomSource
 from qlog_assets.privacy.scaled_counts import (
-    MOST_ITEMS_OF_ONE,
     ScaledCountPlan,
     draw_scaled_counts,
     item_scales,
@@ -95,8 +95,6 @@ LISTED_FAKES = 1
 """How many listed items that nobody holds are expected to be named, in both looks together."""
 CERTAIN_SHARE = Fraction(1, 10)
 """The first look's part of δ_new and of the listed fakes. T grows by less than a hundredth for it."""
-MOST_ITEMS = MOST_ITEMS_OF_ONE
-"""M: how many items one user may hold. T₁ hides all of them; a lower limit would lower it by a tenth."""
 SHARE_UNIT = 1 << 24
 """c/Y in whole units. Squares of 2**13 of them add up below 2**63."""
 MOST_WEIGHED_ITEMS = 1 << 13
@@ -152,6 +150,10 @@ class SteeredPlan:
     def least_hopeful(self, threshold: int) -> int:
         return math.ceil(HOPE * threshold)
 
+    def least_hopeful_of(self, listed: np.ndarray) -> np.ndarray:
+        """From which Y on each of some items is worth weight."""
+        return np.where(listed, self.least_hopeful(self.listed_threshold), self.least_hopeful(self.threshold))
+
 
 @dataclass(frozen=True)
 class SteeredDraw:
@@ -202,28 +204,61 @@ def draw_steered(
     source: RandomSource, contributions: Contributions, public: PublicItems, plan: SteeredPlan
 ) -> SteeredDraw:
     """The items of one table and their counts. `contributions.names` are the numbers 0, 1, … of all items there are."""
-    size = len(contributions.names)
-    public.check_below(size)
-    known, listed = np.zeros(size, dtype=bool), np.zeros(size, dtype=bool)
-    known[public.known], listed[public.listed] = True, True
-    unknown = contributions.where(~known[contributions.items])
-    first = look_first(source, unknown, listed, plan)
-    certain = first >= np.where(listed, plan.certain_listed_threshold, plan.certain_threshold)
-    doubtful = unknown.where(~certain[unknown.items])
-    named = np.concatenate([np.flatnonzero(certain), look_again(source, doubtful, first, listed & ~certain, plan)])
-    chosen = np.concatenate([public.known, named])
+    return draw_held(source, HeldPairs(contributions, public.known), public, plan)
+
+
+def draw_held(source: RandomSource, held: Holdings, public: PublicItems, plan: SteeredPlan) -> SteeredDraw:
+    """The same, asking for the pairs of hopeful items, and of those that are counted, alone."""
+    public.check_below(held.size)
+    kept = keep_hopeful(source, held, public, plan)
+    certain = kept.first >= np.where(kept.listed, plan.certain_listed_threshold, plan.certain_threshold)
+    places = np.flatnonzero(~certain & (kept.first >= plan.least_hopeful_of(kept.listed)))
+    pairs = held.holders(kept.items[places])
+    doubtful = Contributions(pairs.owners, places[pairs.items], np.arange(len(kept.items)))
+    named = np.concatenate(
+        [np.flatnonzero(certain), look_again(source, doubtful, kept.first, kept.listed & ~certain, plan)]
+    )
+    chosen = np.concatenate([public.known, kept.items[named]])
+    is_known = np.arange(len(chosen)) < len(public.known)
     order = np.argsort(chosen)
     scales = np.concatenate(
         [
             item_scales(sizes, typical_size(sizes), plan.counting.unit)
-            for sizes in (public.known_users, np.maximum(first[named], 1))
+            for sizes in (public.known_users, np.maximum(kept.first[named], 1))
         ]
     )[order]
-    chosen = chosen[order]
-    counted = draw_scaled_counts(source, pairs_within(contributions, chosen), scales, plan.counting)
-    printed = ~known[chosen] | (counted.signals >= KNOWN_DEVIATIONS)
+    chosen, is_known = chosen[order], is_known[order]
+    counted = draw_scaled_counts(source, held.holders(chosen), scales, plan.counting)
+    printed = ~is_known | (counted.signals >= KNOWN_DEVIATIONS)
     users = np.maximum(np.rint(counted.users[printed]), 1).astype(np.int64)
     return SteeredDraw(chosen[printed], users, counted.deviations[printed])
+
+
+@dataclass(frozen=True)
+class KeptItems:
+    """What the first look leaves of all items: those that could be named, ascending, Y, and whether each is listed."""
+
+    items: np.ndarray
+    first: np.ndarray
+    listed: np.ndarray
+
+
+def keep_hopeful(source: RandomSource, held: Holdings, public: PublicItems, plan: SteeredPlan) -> KeptItems:
+    """The first look, so many items at a time. What is neither listed nor reaches any threshold is never looked at
+    again: noise alone keeps about one in thirty of the items that are held, by default."""
+    known, listed = np.sort(public.known), np.sort(public.listed)
+    least = min(plan.certain_threshold, plan.least_hopeful(plan.threshold))
+    start, found = 0, []
+    for sums in held.even_sums():
+        inside = [slice(*np.searchsorted(numbers, (start, start + len(sums)))) for numbers in (known, listed)]
+        sums[known[inside[0]] - start] = 0
+        is_listed = np.zeros(len(sums), dtype=bool)
+        is_listed[listed[inside[1]] - start] = True
+        first = look_first(source, sums, is_listed, plan)
+        kept = np.flatnonzero(is_listed | (first >= least))
+        found.append((start + kept, first[kept], is_listed[kept]))
+        start += len(sums)
+    return KeptItems(*(np.concatenate(each) for each in zip(*found, strict=True)))
 
 
 def release_steered(
@@ -236,8 +271,16 @@ def release_steered(
     part: Fraction = WHOLE,
 ) -> SteeredDraw:
     """One table from rows of (user, item), by a part of a budget; items are the numbers below `items`."""
+    held = HeldPairs(Contributions.among(user_ids, item_ids, items), public.known)
+    return release_held(source, held, public, budget, part)
+
+
+def release_held(
+    source: RandomSource, held: Holdings, public: PublicItems, budget: GaussianBudget, part: Fraction = WHOLE
+) -> SteeredDraw:
+    """The same from holdings."""
     plan = plan_part(budget, part, len(public.listed), with_known=len(public.known) > 0)
-    return draw_steered(source, Contributions.among(user_ids, item_ids, items), public, plan)
+    return draw_held(source, held, public, plan)
 
 
 def plan_part(
@@ -248,21 +291,12 @@ def plan_part(
     return plan_steered(squared, hidden, listed_items=listed_items, with_known=with_known)
 
 
-def look_first(source: RandomSource, contributions: Contributions, listed: np.ndarray, plan: SteeredPlan) -> np.ndarray:
+def look_first(source: RandomSource, sums: np.ndarray, listed: np.ndarray, plan: SteeredPlan) -> np.ndarray:
     """Y: noisy sums of even weights, for every item that is held or listed; 0 for the others."""
-    if len(contributions.owners) and contributions.degrees().max() > MOST_ITEMS:
-        raise ParameterError(f"one user holds more than {MOST_ITEMS:,} items: limit them before")
-    sums = exact_sums(contributions.items, even_weights(contributions), len(listed))
     noised = np.flatnonzero((sums > 0) | listed)
-    sums[noised] += discrete_gaussian(source, Fraction(plan.first_variance), len(noised))
-    return sums
-
-
-def even_weights(contributions: Contributions) -> np.ndarray:
-    """⌊W/√t⌋ for each pair of a user of t items."""
-    degrees, inverse = np.unique(contributions.degrees(), return_inverse=True)
-    weights = [math.isqrt(WEIGHT_UNIT**2 // max(int(degree), 1)) for degree in degrees]
-    return np.array(weights, dtype=np.int64)[inverse][contributions.owners]
+    noisy = sums.copy()
+    noisy[noised] += discrete_gaussian(source, Fraction(plan.first_variance), len(noised))
+    return noisy
 
 
 def look_again(
@@ -284,7 +318,7 @@ def steer_weights(
     With s = ⌊SHARE_UNIT·c/Y⌋ and N = ⌈√Σs²⌉ over a user's pairs the weight is ⌊W·s/N⌋: all whole numbers, so
     Σ weight² <= W²·Σs²/N² <= W².
     """
-    hopeful = np.where(listed, plan.least_hopeful(plan.listed_threshold), plan.least_hopeful(plan.threshold))
+    hopeful = plan.least_hopeful_of(listed)
     pairs = contributions.where((first >= hopeful)[contributions.items])
     pairs = nearest_first(pairs, first, plan.weighed_items)
     # At most 2**24 by the line above. c·2**24 fits 63 bits: c is below 2**36 for every variance that can be drawn.
@@ -307,15 +341,6 @@ def nearest_first(pairs: Contributions, first: np.ndarray, most: int) -> Contrib
     starts = run_starts(owners)
     kept = np.arange(len(owners)) - np.repeat(starts, np.diff(np.r_[starts, len(owners)])) < most
     return Contributions(owners[kept], by_first[(keys - owners * width)[kept]], pairs.names)
-
-
-def pairs_within(contributions: Contributions, chosen: np.ndarray) -> Contributions:
-    """The pairs of a set of items, numbered by their places in it."""
-    place = np.full(len(contributions.names), -1, dtype=np.int64)
-    place[chosen] = np.arange(len(chosen))
-    places = place[contributions.items]
-    kept = places >= 0
-    return Contributions(contributions.owners[kept], places[kept], chosen)
 
 
 def typical_size(sizes: np.ndarray) -> float:

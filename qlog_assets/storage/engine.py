@@ -21,6 +21,7 @@ from pydantic import Field, model_validator
 from qlog_assets.errors import QlogError
 from qlog_assets.privacy.parameters import Parameters
 from qlog_assets.settings import Settings
+from qlog_assets.storage.answers import ROWS_AT_ONCE, even_parts
 from qlog_assets.storage.digests import file_checksum
 from qlog_assets.storage.partition import TableFacts
 from qlog_assets.storage.scratch import temporary_directory
@@ -199,6 +200,15 @@ class Engine(Protocol):
         """The same by column, masked where it is NULL."""
 
     @abstractmethod
+    def parts(self, name: str, **parameters: Any) -> Iterator[dict[str, np.ndarray]]:
+        """The same for an answer that need not fit into memory: ROWS_AT_ONCE rows at a time, in the statement's order.
+
+        There is one part at least. No other statement runs before the last part is taken. The statement sorts its rows:
+        then all of it was computed before the first part, and what fails between two parts is the machine's doing and
+        no value's. A draw is under way by then.
+        """
+
+    @abstractmethod
     def frame(self, name: str, **parameters: Any) -> pandas.DataFrame:
         """A small answer, such as a row of counts, for the expectations.
 
@@ -331,6 +341,14 @@ class DuckDBEngine(Engine):
 
     def arrays(self, name: str, **parameters: Any) -> dict[str, np.ndarray]:
         return self.run(name, **parameters).fetchnumpy()
+
+    def parts(self, name: str, **parameters: Any) -> Iterator[dict[str, np.ndarray]]:
+        reader = self.connection.sql(self._statement(name), params=parameters or None).to_arrow_reader(BATCH_ROWS)
+        try:
+            yield from even_parts(reader.schema, reader, ROWS_AT_ONCE)
+        except (OSError, pa.ArrowException):
+            # What fails behind the first row, such as want of memory, comes as Arrow's error in DuckDB's words.
+            raise OSError(f"sql/{name}.sql could not be read to its end") from None
 
     def frame(self, name: str, **parameters: Any) -> pandas.DataFrame:
         with quoting_no_value(f"{table_of(name)}: its tables are not as this version writes them", "make them again"):

@@ -22,8 +22,9 @@ from pyspark.sql import DataFrame, Observation, SparkSession
 from pyspark.sql.functions import array, col, count, element_at, lit, spark_partition_id
 
 from qlog_assets.errors import QlogError
+from qlog_assets.storage.answers import ROWS_AT_ONCE, as_arrays, even_parts
 from qlog_assets.storage.dialects import Translated, UntranslatableError, as_text, to_spark
-from qlog_assets.storage.engine import FILE_SHIFT, Engine
+from qlog_assets.storage.engine import BATCH_ROWS, FILE_SHIFT, Engine
 from qlog_assets.storage.numbering import PLACE
 from qlog_assets.storage.partition import TableFacts
 from qlog_assets.storage.scratch import make_private
@@ -155,7 +156,7 @@ class SparkEngine(Engine):
         folder = self._folder("numbered")
         rows = self.session.sql(ordered, args=arguments)
         stored = store(rows.withColumn(RANGE, spark_partition_id()), folder)
-        counts = {int(part.name.split("-")[1]): found for part, found in stored.items()}
+        counts = {number_of_part(part): found for part, found in stored.items()}
         if len(counts) < len(stored):
             raise QlogError("spark: wrote a range of rows in several files: set spark.sql.files.maxRecordsPerFile to 0")
         before = np.cumsum([0, *(counts.get(place, 0) for place in range(max(counts, default=0)))]).tolist()
@@ -230,8 +231,17 @@ class SparkEngine(Engine):
             return self._select(name, parameters).toArrow()
 
     def arrays(self, name: str, **parameters: Any) -> dict[str, np.ndarray]:
-        found = self.arrow(name, **parameters)
-        return {column: as_array(found[column].combine_chunks()) for column in found.column_names}
+        return as_arrays(self.arrow(name, **parameters))
+
+    def parts(self, name: str, **parameters: Any) -> Iterator[dict[str, np.ndarray]]:
+        # Written, not collected: tasks write ranges of what a statement orders, and files are read in that order here.
+        folder = self._folder(table_of(name))
+        with quoting_nothing(f"sql/{name}.sql"):
+            files = list(store(self._select(name, parameters), folder))
+        schema = pq.read_schema(files[0])
+        batches = (batch for file in files for batch in pq.ParquetFile(file).iter_batches(BATCH_ROWS))
+        yield from even_parts(schema, batches, ROWS_AT_ONCE)
+        shutil.rmtree(folder)
 
     def frame(self, name: str, **parameters: Any) -> pandas.DataFrame:
         try:
@@ -276,13 +286,19 @@ def store(rows: DataFrame, folder: Path) -> dict[Path, int]:
     """
     written = Observation()
     rows.observe(written, count(lit(1)).alias("rows")).write.mode("append").parquet(f"file:{folder}")
-    stored = {part: int(pq.read_metadata(part).num_rows) for part in sorted(folder.glob("part-*.parquet"))}
+    parts = sorted(folder.glob("part-*.parquet"), key=number_of_part)
+    stored = {part: int(pq.read_metadata(part).num_rows) for part in parts}
     if sum(stored.values()) != written.get["rows"]:
         raise EngineLostError(
             "spark: rows that were written are not there: every machine of the cluster must mount the file system of "
             "QLOG_HOME under the same path"
         )
     return stored
+
+
+def number_of_part(part: Path) -> int:
+    """Which task wrote a file: tasks have ranges of what is sorted, in order."""
+    return int(part.name.split("-")[1])
 
 
 def as_arguments(parameters: dict[str, Any]) -> dict[str, Any] | None:
@@ -308,11 +324,3 @@ def duckdb_type(spark: str) -> str:
     if spark.startswith("array<"):
         return duckdb_type(spark[len("array<") : -1]) + "[]"
     return TYPES.get(spark, spark.upper())
-
-
-def as_array(column: pa.Array) -> np.ndarray:
-    """A column as numpy has it, masked where it is NULL."""
-    if column.null_count == 0 or not (pa.types.is_integer(column.type) or pa.types.is_boolean(column.type)):
-        return column.to_numpy(zero_copy_only=False)
-    values = column.fill_null(False if pa.types.is_boolean(column.type) else 0).to_numpy(zero_copy_only=False)
-    return np.ma.MaskedArray(values, mask=column.is_null().to_numpy(zero_copy_only=False))

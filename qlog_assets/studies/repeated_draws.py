@@ -20,6 +20,7 @@ import duckdb
 import numpy as np
 import pyarrow as pa
 
+from qlog_assets.storage.answers import ROWS_AT_ONCE
 from qlog_assets.storage.digests import bytes_digest, digest_of
 from qlog_assets.storage.engine import DuckDBEngine, open_database
 from qlog_assets.storage.statements import statement, table_of
@@ -139,6 +140,12 @@ class RepeatingEngine(DuckDBEngine):
     def arrays(self, name: str, **parameters: Any) -> dict[str, np.ndarray]:
         # Copies: whoever writes into one must not change what the next draw gets.
         return {column: array.copy() for column, array in self._once("arrays", name, parameters).items()}
+
+    def parts(self, name: str, **parameters: Any) -> Iterator[dict[str, np.ndarray]]:
+        whole = self.arrays(name, **parameters)
+        rows = max(map(len, whole.values()))
+        for start in range(0, max(rows, 1), ROWS_AT_ONCE):
+            yield {column: array[start : start + ROWS_AT_ONCE] for column, array in whole.items()}
 
     def row(self, name: str, **parameters: Any) -> dict[str, Any]:
         row: dict[str, Any] = deepcopy(self._once("row", name, parameters))

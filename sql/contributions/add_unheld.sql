@@ -2,5 +2,5 @@
 -- found like those of all others.
 SELECT
     *,
-    0 AS held_by
+    0 AS weight
 FROM unheld_items

@@ -1,4 +1,4 @@
--- No row, with the columns that items of counted_items have.
-SELECT * EXCLUDE (item_id, held_by)
-FROM counted_items
+-- No row, with the columns that items of contributions have.
+SELECT * EXCLUDE ("user")
+FROM contributions
 LIMIT 0

@@ -18,14 +18,16 @@ from support.door import APRIL, MARCH, door_at, warehouse_at
 from support.instances import POLICY, Prepared, copy_warehouse, edit_policy
 
 from qlog_assets.mechanisms import steered_tables
-from qlog_assets.mechanisms.contributions import count_items_of
+from qlog_assets.mechanisms.contributions import name_items, view_items
 from qlog_assets.mechanisms.register import mechanism, releasable
-from qlog_assets.mechanisms.steered_tables import KnownRows, draw_steered_items, name_drawn
+from qlog_assets.mechanisms.sessions.noise import NO_QUERY
+from qlog_assets.mechanisms.steered_tables import KnownRows, draw_steered_items, name_drawn, number_known
 from qlog_assets.pipeline.cleaned_log import CLEANED_LOG
 from qlog_assets.pipeline.stage import Work, make_stages
 from qlog_assets.privacy.gaussian import GaussianBudget, gaussian_budget
+from qlog_assets.privacy.holdings import Holdings
 from qlog_assets.privacy.randomness import RandomSource, SeededRandom
-from qlog_assets.privacy.steered import PublicItems, SteeredDraw
+from qlog_assets.privacy.steered import PublicItems, SteeredDraw, release_steered
 from qlog_assets.storage.engine import Engine
 
 BUDGET = gaussian_budget(Fraction(3000), Fraction(1, 1000))
@@ -40,22 +42,16 @@ class Spy:
     held: list[np.ndarray] = field(default_factory=list)
 
     def install(self, patch: pytest.MonkeyPatch) -> Spy:
-        original = steered_tables.release_steered
+        original = steered_tables.release_held
 
         def spied(
-            source: RandomSource,
-            user_ids: np.ndarray,
-            item_ids: np.ndarray,
-            items: int,
-            public: PublicItems,
-            budget: GaussianBudget,
-            part: Fraction,
+            source: RandomSource, held: Holdings, public: PublicItems, budget: GaussianBudget, part: Fraction
         ) -> SteeredDraw:
-            self.calls.append((items, public, budget, part))
-            self.held.append(np.unique(item_ids))
-            return original(source, user_ids, item_ids, items, public, budget, part)
+            self.calls.append((held.size, public, budget, part))
+            self.held.append(np.unique(held.holders(np.arange(held.size)).items))
+            return original(source, held, public, budget, part)
 
-        patch.setattr(steered_tables, "release_steered", spied)
+        patch.setattr(steered_tables, "release_held", spied)
         return self
 
 
@@ -76,7 +72,7 @@ def test_known_and_listed_items_that_nobody_holds_are_drawn_like_the_others(
     spy = Spy().install(monkeypatch)
     users, queries = zip(*rows, strict=True)
     with engine.table("typed", pa.table({"user": users, "query": queries})):
-        count_items_of(engine, "typed")
+        view_items(engine, "typed")
         drawn, lists = draw_steered_items(engine, SeededRandom(1), BUDGET, Fraction(1), known, [pool])
         named = name_drawn(engine, drawn, lists)
     ((items, public, _, _),) = spy.calls
@@ -86,6 +82,103 @@ def test_known_and_listed_items_that_nobody_holds_are_drawn_like_the_others(
     assert len(public.known) == 2 and len(public.listed) == 2
     assert len(set(public.known) - set(spy.held[0])) == 1 and len(set(public.listed) - set(spy.held[0])) == 1
     assert set(named["query"].to_pylist()) == set(held)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_an_engine_that_is_asked_for_few_pairs_draws_what_pairs_in_memory_draw(
+    engine: Engine, tmp_path: Path, seed: int
+) -> None:
+    """Known and listed items among them, users of all sizes, and one who holds known items alone."""
+    generator = np.random.default_rng(seed)
+    users, queries = generator.zipf(1.4, 4_000) % 400, generator.zipf(1.3, 4_000) % 500
+    rows = sorted({(f"u{user}", f"q{query:03}") for user, query in zip(users, queries, strict=True)} | {("v", "q001")})
+    known_texts = [f"q{number:03}" for number in (1, 7, 300, 700)] if seed % 2 else []
+    pool = tmp_path / "pool.parquet"
+    pq.write_table(pa.table({"query": [f"q{number:03}" for number in range(2, 600, 5) if number != 7]}), pool)
+    known = KnownRows(pa.table({"query": pa.array(known_texts, pa.string())}), np.full(len(known_texts), 40))
+    budget = gaussian_budget(Fraction(8), Fraction(1, 100))
+    owners, texts = zip(*rows, strict=True)
+    with engine.table("typed", pa.table({"user": owners, "query": texts})):
+        view_items(engine, "typed")
+        drawn, lists = draw_steered_items(engine, SeededRandom(seed), budget, Fraction(1), known, [pool])
+        pairs = engine.arrays("contributions/numbered_contributions")
+        numbers = number_known(engine, known)
+    held = len(set(texts) | set(known_texts))
+    size = held + int((lists.ids >= held).sum())
+    public = PublicItems(numbers, known.users, lists.ids)
+    expected = release_steered(SeededRandom(seed), pairs["user_id"], pairs["item_id"], size, public, budget)
+    assert len(drawn.items) > 3
+    assert np.array_equal(drawn.items, expected.items) and np.array_equal(drawn.users, expected.users)
+    assert np.array_equal(drawn.deviations, expected.deviations)
+
+
+def test_nobody_else_decides_the_order_of_two_items(engine: Engine) -> None:
+    """What breaks ties between two of a user's items: their texts, however many hold them."""
+    rows = [("u", "b"), ("u", "a"), ("u", "10"), ("u", "9")]
+    for more in ([], [(f"v{number}", "b") for number in range(9)], [(f"v{number}", "a") for number in range(20)]):
+        users, queries = zip(*rows, *more, strict=True)
+        with engine.table("typed", pa.table({"user": users, "query": queries})):
+            view_items(engine, "typed")
+            draw_steered_items(engine, SeededRandom(1), BUDGET)
+            numbered = counted_texts(engine)
+        assert numbered == ["10", "9", "a", "b"]
+
+
+def counted_texts(engine: Engine) -> list[str]:
+    """The texts of all items in the order of their numbers."""
+    items = int(engine.row("contributions/count_counted_items")["items"])
+    named = name_items(engine, np.arange(items), np.arange(items))
+    return named.sort_by("users")["query"].to_pylist()
+
+
+def test_nobody_else_decides_the_order_of_two_sequences(engine: Engine) -> None:
+    """By the numbers of their queries as numbers: 9 comes before 10 whoever else holds either."""
+    columns = [f"q{place}" for place in range(1, 11)]
+
+    def row(user: str, *queries: int) -> tuple[str | int, ...]:
+        return (user, *queries, *[NO_QUERY] * (10 - len(queries)))
+
+    rows = [row("u", 10, 2), row("u", 9, 11), row("u", 9, 2), row("u", 100, 1)]
+    for more in ([], [row(f"v{number}", 10, 2) for number in range(9)], [row(f"v{n}", 100, 1) for n in range(20)]):
+        table = pa.table(dict(zip(["user", *columns], zip(*rows, *more, strict=True), strict=True)))
+        with engine.table("held", table):
+            view_items(engine, "held")
+            draw_steered_items(engine, SeededRandom(1), BUDGET, weighed="sessions/weighed_sequences")
+            named = name_items(engine, np.arange(4), np.arange(4)).sort_by("users")
+        assert list(zip(named["q1"].to_pylist(), named["q2"].to_pylist(), strict=True)) == [
+            (9, 2),
+            (9, 11),
+            (10, 2),
+            (100, 1),
+        ]
+
+
+def test_in_how_many_parts_sums_come_changes_nothing_but_the_noise(
+    engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without noise, so that what is named follows from the log; with it, every item has noise once."""
+    rows = [(f"u{user}", f"q{query:03}") for user in range(60) for query in range(0, 200, user % 9 + 1)]
+    pool = tmp_path / "pool.parquet"
+    pq.write_table(pa.table({"query": [f"q{number:03}" for number in range(150, 260, 4)]}), pool)
+    known = KnownRows(pa.table({"query": ["q000", "q004", "q999"]}), np.array([60, 30, 7]))
+    noised: list[int] = []
+
+    def no_noise(source: object, variance: object, size: int) -> np.ndarray:
+        noised.append(size)
+        return np.zeros(size, dtype=np.int64)
+
+    monkeypatch.setattr("qlog_assets.privacy.steered.discrete_gaussian", no_noise)
+    users, queries = zip(*rows, strict=True)
+    found = []
+    with engine.table("typed", pa.table({"user": users, "query": queries})):
+        view_items(engine, "typed")
+        for at_once in (1 << 22, 50, 7, 1):
+            monkeypatch.setattr("qlog_assets.storage.engine.ROWS_AT_ONCE", at_once)
+            noised.clear()
+            drawn, _ = draw_steered_items(engine, SeededRandom(1), BUDGET, Fraction(1), known, [pool])
+            found.append((sum(noised), drawn.items.tolist(), drawn.users.tolist()))
+    assert len(found[0][1]) > 10
+    assert found.count(found[0]) == len(found)
 
 
 @pytest.mark.slow

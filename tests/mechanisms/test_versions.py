@@ -24,10 +24,10 @@ NAMES = [each.name for each in releasable()]
 
 PINS = {
     "crowd": (1, "1e7ff3c21f5eaa02"),
-    "safelog": (2, "11fc3eed2f9f8bc3"),
-    "sanitized": (1, "23c820b9343e7031"),
-    "sessions": (1, "e45fde6287ec8b90"),
-    "zealous": (1, "192b8aafa1e7fae2"),
+    "safelog": (2, "1f20eda4533de49b"),
+    "sanitized": (1, "268ace92c644321b"),
+    "sessions": (1, "d02ceb3027f9f924"),
+    "zealous": (1, "6dd8a3dbddcc1edb"),
 }
 
 CROWD_LAW = ("aggregation", "decoding", "field", "jobs", "keys", "messages", "sealing", "shares")

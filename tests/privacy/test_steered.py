@@ -15,12 +15,12 @@ from hypothesis import strategies as st
 from qlog_assets.errors import ParameterError
 from qlog_assets.privacy import steered
 from qlog_assets.privacy.gaussian import WEIGHT_UNIT, gaussian_budget
+from qlog_assets.privacy.holdings import even_sums, even_weights
 from qlog_assets.privacy.randomness import RandomSource, SeededRandom
 from qlog_assets.privacy.steered import (
     MOST_WEIGHED_ITEMS,
     PublicItems,
     draw_steered,
-    even_weights,
     look_first,
     plan_part,
     plan_steered,
@@ -172,7 +172,7 @@ def test_extreme_budgets_keep_the_bound_and_spend_no_more_than_they_are(epsilon:
     plan = plan_part(budget, listed_items=3)
     assert spent(plan) <= budget.squared
     pairs = pairs_of([(user, item) for user in range(40) for item in range(user % 7, ITEMS)])
-    first = look_first(SeededRandom(1), pairs, np.zeros(ITEMS, dtype=bool), plan)
+    first = look_first(SeededRandom(1), even_sums(pairs), np.zeros(ITEMS, dtype=bool), plan)
     assert within_the_bound(steered_weights(pairs, first, np.zeros(ITEMS, dtype=bool), plan))
     highest = np.full(ITEMS, plan.least_hopeful(plan.threshold))  # c·2**24 must fit
     assert set(steered_weights(pairs_of([(0, 0)]), highest, highest < 0, plan).values()) == {WEIGHT_UNIT}

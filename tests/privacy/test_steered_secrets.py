@@ -18,6 +18,7 @@ from qlog_assets.attacks.auditor import AuditResult, Claim
 from qlog_assets.attacks.steered import Draw, Target, attack_known_item, attack_left_out_items, attack_new_items
 from qlog_assets.privacy import scaled_counts, steered
 from qlog_assets.privacy.gaussian import WEIGHT_UNIT, gaussian_budget
+from qlog_assets.privacy.holdings import even_sums
 from qlog_assets.privacy.randomness import RandomSource, SeededRandom
 from qlog_assets.privacy.scaled_counts import ScaledCounts
 from qlog_assets.privacy.steered import PublicItems, SteeredPlan
@@ -97,9 +98,8 @@ def own_items_are_never_certain() -> bool:
     0.005 of 0.005."""
     budget = gaussian_budget(Fraction(500), Fraction(1, 10))
     plan, numbers = steered.plan_part(budget), np.arange(60_000)
-    first = steered.look_first(
-        SeededRandom(9), Contributions.among(numbers, numbers, 60_000), np.zeros(60_000, dtype=bool), plan
-    )
+    sums = even_sums(Contributions.among(numbers, numbers, 60_000))
+    first = steered.look_first(SeededRandom(9), sums, np.zeros(60_000, dtype=bool), plan)
     named = int((first >= plan.certain_threshold).sum())
     return bool(named <= binom.isf(FALSE_ALARM, 60_000, float(budget.new_item_delta * steered.CERTAIN_SHARE)))
 
@@ -124,7 +124,7 @@ def noise_of_the_second_look_is_fresh() -> bool:
     plan = replace(release_of(500, "0.1").plan, threshold=WEIGHT_UNIT)
     numbers, listed = np.arange(20_000), np.zeros(20_000, dtype=bool)
     pairs, source = Contributions.among(numbers, numbers, 20_000), SeededRandom(4)
-    first = steered.look_first(source, pairs, listed, plan)
+    first = steered.look_first(source, even_sums(pairs), listed, plan)
     named = np.zeros(20_000, dtype=bool)
     named[steered.look_again(source, pairs, first, listed, plan)] = True
     return bool(abs(np.corrcoef(first, named)[0, 1]) * np.sqrt(20_000) < 5)
@@ -259,11 +259,7 @@ def quiet_total(patch: pytest.MonkeyPatch) -> None:
 
 
 def keep_first_look_noiseless(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(
-        steered,
-        "look_first",
-        lambda source, pairs, listed, plan: steered.exact_sums(pairs.items, steered.even_weights(pairs), len(listed)),
-    )
+    patch.setattr(steered, "look_first", lambda source, sums, listed, plan: sums)
 
 
 CHECKS: list[Check] = [

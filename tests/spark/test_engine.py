@@ -91,8 +91,31 @@ def test_rows_are_added_to_a_table_that_is_kept_and_nothing_unheld_has_a_number(
     assert np.ma.getmaskarray(np.ma.asarray(ids)).tolist() == [False, True]
     with engine.table("unheld_items", pa.table({"query": ["nobody's"], "item_id": pa.array([2], pa.int64())})):
         engine.add_rows("contributions/add_unheld", "counted_items")
-    assert engine.arrays("contributions/item_counts")["held_by"].tolist() == [1, 1, 0]
+    assert engine.arrays("contributions/item_weights")["weight"].tolist() == [1, 1, 0]
     assert engine.row("contributions/count_counted_items") == {"items": 3}
+
+
+def test_a_long_answer_comes_in_the_same_parts_from_many_tasks(
+    warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What a seeded draw is made of. Nothing of it is collected: what comes over is read from files."""
+    rows = pa.table({"query": [f"q{number * 7919 % 10_007}" for number in range(10_000)]})
+    rows = rows.append_column("user", pa.array([f"u{number % 97}" for number in range(10_000)]))
+    said = []
+    with Engine.open(warehouse, EnginePolicy(kind="spark", master=MASTER)) as spark, open_duckdb(warehouse) as duckdb:
+        as_spark(spark).session.conf.set("spark.sql.adaptive.coalescePartitions.enabled", "false")
+        for engine in (duckdb, spark):
+            monkeypatch.setattr(f"{type(engine).__module__}.ROWS_AT_ONCE", 3_000)
+            with engine.table("contributions", rows):
+                engine.statement_table("contributions/counted_items")
+                parts = [part["weight"].tolist() for part in engine.parts("contributions/item_weights")]
+            with engine.table("contributions", rows.slice(0, 0)):
+                engine.statement_table("contributions/counted_items")
+                none = [part["weight"].tolist() for part in engine.parts("contributions/item_weights")]
+            said.append((parts, none))
+        assert not list(spark.scratch.glob("*-item_weights"))
+    assert said[0] == said[1]
+    assert [len(part) for part in said[0][0]] == [3_000, 3_000, 3_000, 1_000] and said[0][1] == [[]]
 
 
 def test_many_tasks_number_rows_as_one_does(warehouse: Warehouse) -> None:

@@ -10,6 +10,7 @@ from datetime import datetime
 from pathlib import Path
 
 import duckdb
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -56,6 +57,30 @@ def test_statements_read_files_whatever_their_names(engine: Engine, warehouse: W
     assert engine.arrays("safelog/query_counts")["users"].tolist() == [0, 1, 2]
     engine.view("pool", [path, path])
     assert engine.connection.execute("SELECT count(*) FROM pool").fetchall() == [(6,)]
+
+
+def test_a_long_answer_comes_in_parts_in_the_order_of_its_statement(
+    engine: Engine, warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("qlog_assets.storage.engine.ROWS_AT_ONCE", 4)
+    engine.numbered_view("pool_augmented", [counted(engine, warehouse.private, 10)])
+    parts = list(engine.parts("safelog/query_counts"))
+    assert [len(part["users"]) for part in parts] == [4, 4, 2]
+    whole = engine.arrays("safelog/query_counts")
+    assert all(np.concatenate([part[name] for part in parts]).tolist() == whole[name].tolist() for name in whole)
+
+
+def test_an_answer_that_breaks_off_in_the_middle_quotes_no_value(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Arrow tells what DuckDB said, and that may have the value in it."""
+    monkeypatch.setattr(
+        "qlog_assets.storage.engine.statement",
+        lambda name: "SELECT if(range = 400_000, ('her secret ' || range)::BIGINT, 1) AS users FROM range(500_000)",
+    )
+    with pytest.raises(OSError, match=r"sql/safelog/query_counts\.sql could not be read") as told:
+        list(engine.parts("safelog/query_counts"))
+    assert "secret" not in "".join(traceback.format_exception(told.value))
 
 
 def test_parameters_are_values_and_never_text_of_the_statement(engine: Engine, warehouse: Warehouse) -> None:

@@ -189,6 +189,8 @@ def base_tables() -> dict[str, pa.Table]:
         "url_list": pa.table(
             {"url": [f"{text} url" for text in QUERIES[:5]], "url_id": pa.array(range(5), pa.int64())}
         ),
+        "degree_weights": pa.table({"degree": pa.array(range(1, 40), pa.int64()), "user_weight": range(80, 41, -1)}),
+        "wanted_items": pa.table({"item_id": pa.array([6, 0, 3], pa.int64()), "place": [2, 0, 1]}),
         "wanted_queries": pa.table({"query_id": pa.array([2, 0], pa.int32())}),
         "wanted_texts": pa.table({"query": ["news", "unheard of", "a"], "place": [0, 1, 2]}),
         "whole_rows": pa.table(

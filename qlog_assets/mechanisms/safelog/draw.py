@@ -51,14 +51,21 @@ def _draw_queries(
     engine: Engine, augmented: Partition, chosen: SafelogParameters, source: RandomSource
 ) -> tuple[DrawnTable, pa.Array]:
     engine.numbered_view("pool_augmented", augmented.files("queries"))
-    counts = engine.arrays("safelog/query_counts")
-    users, in_pool = counts["users"].astype(np.int64), counts["in_pool"].astype(bool)
-    typed, untouched = np.flatnonzero(users > 0), np.flatnonzero(users == 0)
-    drawn = noise.draw_queries(source, users[typed], in_pool[typed], len(untouched), chosen)
-    chosen_places = np.concatenate([typed[drawn.support.indices], untouched[drawn.cells]])
-    file_rows = counts["file_row"].astype(np.int64)[chosen_places]
-    noisy = np.concatenate([drawn.support.users, drawn.cell_users])
-    with engine.table("chosen", pa.table({"position": np.arange(len(file_rows)), "file_row": file_rows})):
+    rows_of_typed, users_of_typed, untouched_rows = [], [], []
+    # Noise is drawn query by query: the counts are given in parts, because all of them need not fit into memory. What
+    # nobody typed is in the pool, which does.
+    for counts in engine.parts("safelog/query_counts"):
+        users, in_pool, file_rows = counts["users"].astype(np.int64), counts["in_pool"].astype(bool), counts["file_row"]
+        typed = np.flatnonzero(users > 0)
+        support = noise.draw_queries(source, users[typed], in_pool[typed], 0, chosen).support
+        rows_of_typed.append(file_rows[typed[support.indices]])
+        users_of_typed.append(support.users)
+        untouched_rows.append(file_rows[users == 0])
+    untouched = np.concatenate(untouched_rows)
+    zeros = noise.draw_queries(source, np.empty(0, np.int64), np.empty(0, bool), len(untouched), chosen)
+    chosen_rows = np.concatenate([*rows_of_typed, untouched[zeros.cells]])
+    noisy = np.concatenate([*users_of_typed, zeros.cell_users])
+    with engine.table("chosen", pa.table({"position": np.arange(len(chosen_rows)), "file_row": chosen_rows})):
         texts = engine.arrow("safelog/chosen_queries")
     rows = in_public_order(pa.table({"query": texts["query"], "users": noisy}), QUERIES)
     shift = chosen.min_users - 1

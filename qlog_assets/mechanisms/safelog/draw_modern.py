@@ -15,7 +15,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from qlog_assets.mechanisms.contributions import count_items_of
+from qlog_assets.mechanisms.contributions import view_items
 from qlog_assets.mechanisms.mechanism import Drawn, DrawnTable
 from qlog_assets.mechanisms.safelog.guarantee import modern_budget
 from qlog_assets.mechanisms.safelog.parameters import SafelogParameters
@@ -78,7 +78,7 @@ def _draw(
 ) -> DrawnTable:
     """One table; `given` is what the statements of its contributions and known rows take."""
     engine.statement_table(CONTRIBUTIONS[layout.name], "contributed", **given)
-    count_items_of(engine, "contributed")
+    view_items(engine, "contributed")
     known = None if steering is None else steering.rows(layout.name)
     if known is not None and layout.name in KNOWN:
         with engine.table("earlier_rows", known):

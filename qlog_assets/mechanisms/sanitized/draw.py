@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from qlog_assets.mechanisms.contributions import count_items, item_counts, item_holders
+from qlog_assets.mechanisms.contributions import count_items, draw_counted, item_holders, view_partition
 from qlog_assets.mechanisms.mechanism import Drawn, DrawnTable
 from qlog_assets.mechanisms.planned_noise import steered_noise, weighted_noise
 from qlog_assets.mechanisms.sanitized import noise
@@ -42,7 +42,7 @@ def draw(
 ) -> Drawn:
     """A log of made-up users. Nothing in it was public before, but for the pairs of an earlier release."""
     held = inputs["sanitized_pairs"]
-    count_items(engine, held, "pairs")
+    view_partition(engine, held, "pairs")
     named, known = _draw_pairs(engine, chosen, source, steering)
     lengths = noise.release_lengths(source, count_lengths(engine, chosen), chosen.activity_scale)
     places = pa.table({"place": np.arange(named.indices.size), "item_id": named.indices})
@@ -66,10 +66,12 @@ def _draw_pairs(
         drawn, _ = draw_steered_items(engine, source, budget, known=known)
         plan = plan_part(budget, with_known=known is not None)
         return Released(drawn.items, drawn.users), steered_noise(plan, drawn.deviations)
+    count_items(engine)
     if noise.takes_rows(chosen):
         named, deviation = noise.draw_rows(source, *item_holders(engine), chosen)
         return named, weighted_noise(noise.plan_rows(chosen), deviation)
-    return noise.draw_counts(source, item_counts(engine), chosen), noise.known_noise(chosen)
+    named = draw_counted(engine, lambda users: noise.draw_counts(source, users, chosen))
+    return named, noise.known_noise(chosen)
 
 
 def _known_pairs(engine: Engine, steering: Steering | None) -> KnownRows | None:

@@ -13,10 +13,11 @@ import numpy as np
 import pyarrow as pa
 
 from qlog_assets.mechanisms.contributions import (
-    count_items_of,
-    item_counts,
+    count_items,
+    draw_counted,
     item_holders,
     name_items,
+    view_items,
 )
 from qlog_assets.mechanisms.mechanism import Drawn, DrawnTable
 from qlog_assets.mechanisms.sessions import noise, paper
@@ -72,10 +73,11 @@ def draw_kept(
                 continue
             layout, (rows, deviation) = SESSIONS, _draw_sessions(engine, variant, kind, chosen, source)
         else:
-            count_items_of(engine, "kept_clicks")
             if noise.is_steered(variant, chosen):
                 tables[name] = draw_steered_clicks(engine, source, kind.part, chosen, steering)
                 continue
+            view_items(engine, "kept_clicks")
+            count_items(engine)
             layout, (rows, deviation) = CLICKS, _draw_clicks(engine, variant, kind, chosen, source)
         known = noise.known_noise(variant, kind, chosen, deviation)
         tables[name] = DrawnTable(in_public_order(rows, layout), noise.least_count(variant, kind, chosen), noise=known)
@@ -88,7 +90,8 @@ def _draw_sessions(
     """The rows, and the deviation of their noise where items were chosen before they were counted."""
     if noise.takes_rows(variant, chosen):
         engine.statement_table("sessions/held_subsequences")
-        count_items_of(engine, "held_subsequences")
+        view_items(engine, "held_subsequences")
+        count_items(engine)
         drawn = noise.draw_rows(source, *item_holders(engine), kind, chosen)
         named = name_items(engine, drawn.indices, drawn.users)
         return name_sessions(engine, item_matrix(named), named["users"].to_numpy()), drawn.deviation
@@ -131,7 +134,7 @@ def _draw_clicks(
     if noise.takes_rows(variant, chosen):
         drawn = noise.draw_rows(source, *item_holders(engine), kind, chosen)
         return name_items(engine, drawn.indices, drawn.users), drawn.deviation
-    counted = noise.draw_counts(source, item_counts(engine), variant, kind, chosen)
+    counted = draw_counted(engine, lambda users: noise.draw_counts(source, users, variant, kind, chosen))
     return name_items(engine, counted.indices, counted.users), None
 
 

@@ -38,14 +38,15 @@ def draw_steered_sequences(
     """The sequences of `subsequences`, with those that an earlier release printed."""
     engine.statement_table("sessions/held_subsequences")
     view_items(engine, "held_subsequences")
-    engine.statement_table("sessions/counted_sequences", "counted_items")
     earlier = None if steering is None else sequences_of(steering.rows(SESSIONS.name), chosen)
     known = (
         None
         if earlier is None
         else KnownRows(number_sequences(engine, earlier["queries"]), earlier["users"].to_numpy())
     )
-    drawn, plan = draw_steered_rows(engine, source, modern_budget(chosen), part, known)
+    drawn, plan = draw_steered_rows(
+        engine, source, modern_budget(chosen), part, known, weighed="sessions/weighed_sequences"
+    )
     items = item_matrix(drawn)
     is_lost = items[:, 0] <= FIRST_UNHELD
     kept, lost = (drawn.filter(pa.array(mask)) for mask in (~is_lost, is_lost))
@@ -61,7 +62,8 @@ def draw_steered_sequences(
 def draw_steered_clicks(
     engine: Engine, source: RandomSource, part: Fraction, chosen: SessionParameters, steering: Steering | None
 ) -> DrawnTable:
-    """The clicks that `counted_items` has, with those that an earlier release printed."""
+    """The kept clicks, with those that an earlier release printed."""
+    view_items(engine, "kept_clicks")
     known = None if steering is None else KnownRows.of(steering.rows(CLICKS.name), CLICKS.keys)
     return draw_steered_table(engine, source, CLICKS, modern_budget(chosen), part, known)
 

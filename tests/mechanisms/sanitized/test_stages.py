@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from qlog_assets.mechanisms.contributions import count_items_of, item_counts, item_holders
+from qlog_assets.mechanisms.contributions import count_items, item_counts, item_holders, view_items
 from qlog_assets.mechanisms.sanitized import draw
 from qlog_assets.mechanisms.sanitized.parameters import SanitizedParameters
 from qlog_assets.mechanisms.sanitized.stages import CHOSEN_PAIRS, CLICKED_PAIRS, choice_key
@@ -42,7 +42,8 @@ def engine_with(rows: Log, chosen: SanitizedParameters) -> DuckDBEngine:
     engine.statement_view(CLICKED_PAIRS)
     engine.connection.execute("CREATE TEMP VIEW events AS SELECT * FROM clicked_pairs")
     engine.statement_table(CHOSEN_PAIRS, "kept", key=choice_key("2006-03"), items_per_user=chosen.pairs_per_user)
-    count_items_of(engine, "kept")
+    view_items(engine, "kept")
+    count_items(engine)
     return engine
 
 

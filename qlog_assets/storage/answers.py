@@ -1,0 +1,41 @@
+"""Answers of statements as numpy has them: whole columns, or so many rows at a time. No engine lives here."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import pyarrow as pa
+
+ROWS_AT_ONCE = 1 << 22
+"""How many rows of a long answer are in memory at a time: some hundred megabytes with what is drawn of them. A seeded
+draw depends on it, as noise is drawn for so many rows at once."""
+
+
+def as_array(column: pa.Array) -> np.ndarray:
+    """A column as numpy has it, masked where it is NULL."""
+    if column.null_count == 0 or not (pa.types.is_integer(column.type) or pa.types.is_boolean(column.type)):
+        return column.to_numpy(zero_copy_only=False)
+    values = column.fill_null(False if pa.types.is_boolean(column.type) else 0).to_numpy(zero_copy_only=False)
+    return np.ma.MaskedArray(values, mask=column.is_null().to_numpy(zero_copy_only=False))
+
+
+def as_arrays(rows: pa.Table) -> dict[str, np.ndarray]:
+    """The columns of a table as numpy has them."""
+    return {name: as_array(rows[name].combine_chunks()) for name in rows.column_names}
+
+
+def even_parts(schema: pa.Schema, batches: Iterator[pa.RecordBatch], rows: int) -> Iterator[dict[str, np.ndarray]]:
+    """Rows as they come, so many at a time: how they were divided before must not be seen. One part at least."""
+    waiting: list[pa.RecordBatch] = []
+    number, given = 0, False
+    for batch in batches:
+        waiting.append(batch)
+        number += batch.num_rows
+        while number >= rows:
+            whole = pa.Table.from_batches(waiting, schema)
+            yield as_arrays(whole.slice(0, rows))
+            given, number = True, number - rows
+            waiting = whole.slice(rows).to_batches()
+    if number or not given:
+        yield as_arrays(pa.Table.from_batches(waiting, schema))
