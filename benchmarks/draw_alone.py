@@ -14,15 +14,17 @@ import json
 import sys
 import time
 import tracemalloc
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Generator, Iterator
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 
 from qlog_assets.mechanisms.steered_tables import CountedHoldings
 from qlog_assets.privacy.weighted import Contributions
 from qlog_assets.storage.engine import Engine
+
+Part = TypeVar("Part")
 
 
 @dataclass
@@ -31,38 +33,31 @@ class WatchedHoldings:
 
     held: CountedHoldings
     pairs: int = 0
-    """The most that were asked for at once."""
+    """The most that were asked for, in one question."""
     engine_seconds: float = 0.0
-    is_past_sums: bool = False
 
     @property
     def size(self) -> int:
         return self.held.size
 
     def even_sums(self) -> Iterator[np.ndarray]:
-        parts = self.held.even_sums()
+        yield from self.timed(self.held.even_sums())
+
+    def holders(self, items: np.ndarray) -> Generator[Contributions, None, None]:
+        asked = 0
+        for found in self.timed(self.held.holders(items)):
+            asked += len(found.items)
+            yield found
+        self.pairs = max(self.pairs, asked)
+
+    def timed(self, parts: Iterator[Part]) -> Iterator[Part]:
         while True:
-            with self.asking():
-                part = next(parts, None)
+            started = time.thread_time()
+            part = next(parts, None)
+            self.engine_seconds += time.thread_time() - started
             if part is None:
                 return
             yield part
-
-    def holders(self, items: np.ndarray) -> Contributions:
-        if tracemalloc.is_tracing() and not self.is_past_sums:
-            # The first look is behind: sums come in parts, so that what it holds does not grow with the log.
-            self.is_past_sums = True
-            tracemalloc.reset_peak()
-        with self.asking():
-            found = self.held.holders(items)
-        self.pairs = max(self.pairs, len(found.items))
-        return found
-
-    @contextmanager
-    def asking(self) -> Iterator[None]:
-        started = time.thread_time()
-        yield
-        self.engine_seconds += time.thread_time() - started
 
 
 def draw_once(held: WatchedHoldings) -> float:

@@ -18,7 +18,7 @@ from qlog_assets.attacks.auditor import AuditResult, Claim, Mechanism, audit_rat
 from qlog_assets.attacks.case import without_x
 from qlog_assets.privacy.holdings import even_sums
 from qlog_assets.privacy.randomness import RandomSource
-from qlog_assets.privacy.scaled_counts import TOTAL_SHARE, draw_scaled_counts, noisy_total
+from qlog_assets.privacy.scaled_counts import TOTAL_SHARE, draw_scaled_counts, limited_total, noisy_total
 from qlog_assets.privacy.steered import FIRST_SHARE, SET_SHARE, SteeredPlan, look_again, look_first, plan_steered
 from qlog_assets.privacy.weighted import Contributions
 
@@ -80,7 +80,7 @@ def second_look(plan: SteeredPlan) -> Mechanism:
     def mechanism(log: Present, source: RandomSource, runs: int) -> np.ndarray:
         listed, first = np.ones(runs, dtype=bool), np.full(runs, 10 * plan.threshold)
         named = np.zeros(runs, dtype=bool)
-        named[look_again(source, holding(log, runs), first, listed, plan)] = True
+        named[look_again(source, [holding(log, runs)], first, listed, plan)] = True
         return named
 
     return mechanism
@@ -92,7 +92,7 @@ def counts(plan: SteeredPlan) -> Mechanism:
 
     def mechanism(log: Present, source: RandomSource, runs: int) -> np.ndarray:
         scales = np.full(2 * runs, plan.counting.unit)
-        users = draw_scaled_counts(source, holding(log, runs, 2), scales, plan.counting).users
+        users = draw_scaled_counts(source, [holding(log, runs, 2)], scales, plan.counting).users
         return users.reshape(runs, 2).sum(axis=1) / math.sqrt(2) >= deviation * (EPSILON + 0.5)
 
     return mechanism
@@ -104,7 +104,7 @@ def total(plan: SteeredPlan) -> Mechanism:
 
     def mechanism(log: Present, source: RandomSource, runs: int) -> np.ndarray:
         held = np.array([items] if "X" in log else [], dtype=np.int64)
-        drawn = noisy_total(source, held, plan.counting, runs)
+        drawn = noisy_total(source, limited_total(held, plan.counting), plan.counting, runs)
         return drawn >= telling(math.sqrt(plan.counting.total_variance))
 
     return mechanism

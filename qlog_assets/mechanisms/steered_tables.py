@@ -6,7 +6,7 @@ What one user can change is bounded by the stage that wrote the contributions; w
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
@@ -23,6 +23,7 @@ from qlog_assets.privacy.randomness import RandomSource
 from qlog_assets.privacy.steered import PublicItems, SteeredDraw, SteeredPlan, plan_part, release_held
 from qlog_assets.privacy.weighted import Contributions
 from qlog_assets.report.tables import ERROR_COLUMN, TableLayout, in_public_order
+from qlog_assets.storage.answers import whole_runs
 from qlog_assets.storage.engine import Engine
 
 DEVIATION = "deviation"
@@ -144,7 +145,7 @@ def weigh_items(engine: Engine, known: KnownRows, weighed: str) -> None:
 class CountedHoldings:
     """Who holds which item of `counted_items`, as an engine knows it; nobody holds items behind those that it has.
 
-    Only sums come over for all items, a part at a time, and pairs of the few items that the draw asks about.
+    Only sums come over for all items, and pairs of the few items that the draw asks about: both a part at a time.
     """
 
     engine: Engine
@@ -159,10 +160,12 @@ class CountedHoldings:
             seen += len(last)
         yield np.concatenate([last, np.zeros(self.size - seen, dtype=np.int64)])
 
-    def holders(self, items: np.ndarray) -> Contributions:
+    def holders(self, items: np.ndarray) -> Generator[Contributions, None, None]:
         with self.engine.table("wanted_items", pa.table({"item_id": items, "place": np.arange(len(items))})):
-            rows = self.engine.arrays("contributions/wanted_holders")
-        return Contributions.among(rows["user_id"], rows["place"], len(items))
+            self.engine.statement_table("contributions/wanted_holders")
+        for rows in whole_runs(self.engine.parts("contributions/holders_by_user"), by="user_id"):
+            yield Contributions.among(rows["user_id"], rows["place"], len(items))
+        self.engine.drop("wanted_holders")
 
 
 def number_known(engine: Engine, known: KnownRows) -> np.ndarray:

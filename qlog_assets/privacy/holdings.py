@@ -1,13 +1,14 @@
 """Who holds which item, as steered selection asks for it: what each item's holders give to it, and the pairs of a few.
 
-A log's pairs may be too many for the memory of one process, and most items are looked at once, as a sum. `HeldPairs`
-has them in memory; where an engine counts, it is asked (`mechanisms/steered_tables`). No noise is drawn here.
+A log's pairs may be too many for the memory of one process. Most items are looked at once, as a sum; what users give to
+the others follows from each user's own pairs, so that they are asked for some users at a time. `HeldPairs` has all in
+memory; where an engine counts, it is asked (`mechanisms/steered_tables`). No noise is drawn here.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -33,8 +34,9 @@ class Holdings(Protocol):
         """The sums of ⌊W/√t⌋ over the holders of each item, where t counts a user's items that are not known; those of
         known items do not matter. All items in order, so many at a time."""
 
-    def holders(self, items: np.ndarray) -> Contributions:
-        """The pairs of some items, which are numbered by their places there."""
+    def holders(self, items: np.ndarray) -> Generator[Contributions, None, None]:
+        """The pairs of some items, which are numbered by their places there. Some users at a time, and each user once:
+        with all of the user's pairs. To be closed where it is not taken to its end: an engine may wait for that."""
 
 
 @dataclass(frozen=True)
@@ -54,8 +56,8 @@ class HeldPairs:
         unknown = self.pairs.where(~known[self.pairs.items])
         yield even_sums(unknown)
 
-    def holders(self, items: np.ndarray) -> Contributions:
-        return pairs_within(self.pairs, items)
+    def holders(self, items: np.ndarray) -> Generator[Contributions, None, None]:
+        yield pairs_within(self.pairs, items)
 
 
 def even_sums(contributions: Contributions) -> np.ndarray:

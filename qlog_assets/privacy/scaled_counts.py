@@ -21,6 +21,7 @@ spent. Estimates, deviations and roundings follow from the noisy sums and public
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -31,12 +32,12 @@ from qlog_assets.privacy.gaussian import LARGEST_VARIANCE, SMOOTHING, variance_f
 from qlog_assets.privacy.histogram import check_positive
 from qlog_assets.privacy.noise import discrete_gaussian
 from qlog_assets.privacy.randomness import RandomSource
-from qlog_assets.privacy.weighted import Contributions, ceil_roots, exact_sums, run_starts
+from qlog_assets.privacy.weighted import Contributions, ceil_roots, run_starts
 
 FINEST_UNIT = 1 << 20
 """One user in whole units, at most. Then a user of 10,000 items in large queries still adds hundreds of units."""
 MOST_USERS = 1 << 33
-"""Sums of so many times the finest unit stay below 2**53, where doubles add integers exactly."""
+"""Sums of so many times the finest unit stay below 2**53, up to which doubles, which estimates are, are exact."""
 MOST_ITEMS_OF_ONE = 1 << 22
 """Of so many items the squares of the scales add up below 2**63."""
 TOTAL_SHARE = Fraction(1, 10)
@@ -108,29 +109,37 @@ def shared_values(pairs: Contributions, scales: np.ndarray, plan: ScaledCountPla
 
 
 def draw_scaled_counts(
-    source: RandomSource, pairs: Contributions, scales: np.ndarray, plan: ScaledCountPlan
+    source: RandomSource, parts: Iterable[Contributions], scales: np.ndarray, plan: ScaledCountPlan
 ) -> ScaledCounts:
-    """Counts of the items 0, 1, … of a set with these scales; `pairs` are all pairs of the set, numbered like it."""
-    values = shared_values(pairs, scales, plan)
-    held_by_each = np.diff(np.r_[run_starts(pairs.owners), len(pairs.owners)])
-    if len(held_by_each) > MOST_USERS:
+    """Counts of the items 0, 1, … of a set with these scales; `parts` have all pairs of the set, numbered like it, and
+    each user in one of them."""
+    sums, users, total = np.zeros(len(scales), dtype=np.int64), 0, 0
+    for pairs in parts:
+        np.add.at(sums, pairs.items, shared_values(pairs, scales, plan))
+        held_by_each = np.diff(np.r_[run_starts(pairs.owners), len(pairs.owners)])
+        users += len(held_by_each)
+        total += limited_total(held_by_each, plan)
+    if users > MOST_USERS:
         raise ParameterError("more than 2**33 users: release by parts of the log")
-    sums = exact_sums(pairs.items, values, len(scales))
     noisy = sums + discrete_gaussian(source, Fraction(plan.variance), len(scales))
-    total = int(noisy_total(source, held_by_each, plan)[0])
+    total = int(noisy_total(source, total, plan)[0])
     estimates, deviations = noisy / scales, math.sqrt(plan.variance) / scales
     # Exact sums: how items are numbered hangs on who holds them, and the last bit of a plain sum on their order.
     counted, spread = math.fsum(estimates), math.fsum(deviations**2)
     stretch, uncertainty = stretch_to(total, counted, plan.total_variance, spread)
-    users = estimates * stretch
+    estimated = estimates * stretch
     return ScaledCounts(
-        users, np.hypot(deviations * stretch, users * uncertainty), signals=noisy / math.sqrt(plan.variance)
+        estimated, np.hypot(deviations * stretch, estimated * uncertainty), signals=noisy / math.sqrt(plan.variance)
     )
 
 
-def noisy_total(source: RandomSource, held_by_each: np.ndarray, plan: ScaledCountPlan, draws: int = 1) -> np.ndarray:
-    """How many items all users hold together, each at most `most_items`, with noise; a release draws it once."""
-    total = int(np.minimum(held_by_each, plan.most_items).sum())
+def limited_total(held_by_each: np.ndarray, plan: ScaledCountPlan) -> int:
+    """How many items some users hold together, each at most `most_items`."""
+    return int(np.minimum(held_by_each, plan.most_items).sum())
+
+
+def noisy_total(source: RandomSource, total: int, plan: ScaledCountPlan, draws: int = 1) -> np.ndarray:
+    """The `limited_total` of all users with noise; a release draws it once."""
     return total + discrete_gaussian(source, Fraction(plan.total_variance), draws)
 
 

@@ -51,6 +51,8 @@ order, such as that of their bytes, so that nobody else's items decide between t
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
+from contextlib import closing
 from dataclasses import dataclass, field
 from fractions import Fraction
 
@@ -68,7 +70,7 @@ from qlog_assets.privacy.scaled_counts import (
     item_scales,
     plan_scaled_counts,
 )
-from qlog_assets.privacy.weighted import Contributions, ceil_roots, exact_sums, run_starts
+from qlog_assets.privacy.weighted import Contributions, ceil_roots, run_starts
 
 FIRST_SHARE = Fraction(1, 4)
 """f: the first look's part of the set's μ². 1/5 to 1/3 name within 4 % as many on the peers' log and the demo's."""
@@ -208,16 +210,20 @@ def draw_steered(
 
 
 def draw_held(source: RandomSource, held: Holdings, public: PublicItems, plan: SteeredPlan) -> SteeredDraw:
-    """The same, asking for the pairs of hopeful items, and of those that are counted, alone."""
+    """The same, asking for the pairs of hopeful items, and of those that are counted, alone.
+
+    Only items are held in memory. What a user gives follows from the user's own pairs and what is drawn of items, and
+    whole numbers are added up: in how many parts users come changes nothing, and noise is drawn behind the last.
+    """
     public.check_below(held.size)
     kept = keep_hopeful(source, held, public, plan)
     certain = kept.first >= np.where(kept.listed, plan.certain_listed_threshold, plan.certain_threshold)
     places = np.flatnonzero(~certain & (kept.first >= plan.least_hopeful_of(kept.listed)))
-    pairs = held.holders(kept.items[places])
-    doubtful = Contributions(pairs.owners, places[pairs.items], np.arange(len(kept.items)))
-    named = np.concatenate(
-        [np.flatnonzero(certain), look_again(source, doubtful, kept.first, kept.listed & ~certain, plan)]
-    )
+    numbers = np.arange(len(kept.items))
+    with closing(held.holders(kept.items[places])) as hopeful:
+        doubtful = (Contributions(pairs.owners, places[pairs.items], numbers) for pairs in hopeful)
+        found = look_again(source, doubtful, kept.first, kept.listed & ~certain, plan)
+    named = np.concatenate([np.flatnonzero(certain), found])
     chosen = np.concatenate([public.known, kept.items[named]])
     is_known = np.arange(len(chosen)) < len(public.known)
     order = np.argsort(chosen)
@@ -228,7 +234,8 @@ def draw_held(source: RandomSource, held: Holdings, public: PublicItems, plan: S
         ]
     )[order]
     chosen, is_known = chosen[order], is_known[order]
-    counted = draw_scaled_counts(source, held.holders(chosen), scales, plan.counting)
+    with closing(held.holders(chosen)) as holders:
+        counted = draw_scaled_counts(source, holders, scales, plan.counting)
     printed = ~is_known | (counted.signals >= KNOWN_DEVIATIONS)
     users = np.maximum(np.rint(counted.users[printed]), 1).astype(np.int64)
     return SteeredDraw(chosen[printed], users, counted.deviations[printed])
@@ -300,11 +307,16 @@ def look_first(source: RandomSource, sums: np.ndarray, listed: np.ndarray, plan:
 
 
 def look_again(
-    source: RandomSource, contributions: Contributions, first: np.ndarray, listed: np.ndarray, plan: SteeredPlan
+    source: RandomSource, parts: Iterable[Contributions], first: np.ndarray, listed: np.ndarray, plan: SteeredPlan
 ) -> np.ndarray:
-    """The numbers of the named items: noisy sums of steered weights against the thresholds."""
-    pairs, weights = steer_weights(contributions, first, listed, plan)
-    sums = exact_sums(pairs.items, weights, len(listed))
+    """The numbers of the named items: noisy sums of steered weights against the thresholds.
+
+    `parts` have the pairs of all users, each user in one of them.
+    """
+    sums = np.zeros(len(listed), dtype=np.int64)
+    for contributions in parts:
+        pairs, weights = steer_weights(contributions, first, listed, plan)
+        np.add.at(sums, pairs.items, weights)
     noised = np.flatnonzero((sums > 0) | listed)
     noisy = sums[noised] + discrete_gaussian(source, Fraction(plan.second_variance), len(noised))
     return noised[noisy >= np.where(listed[noised], plan.listed_threshold, plan.threshold)]

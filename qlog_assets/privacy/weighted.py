@@ -40,7 +40,7 @@ from qlog_assets.privacy.noise import discrete_gaussian
 from qlog_assets.privacy.randomness import RandomSource
 from qlog_assets.privacy.selection import Selected
 
-MOST_PAIRS = 1 << 36  # sums of weights up to 2**16 then stay below 2**53, where doubles add integers exactly
+MOST_PAIRS = 1 << 36  # sums of weights up to 2**16 then stay below 2**53, up to which doubles are exact
 
 CLEAR_TOTAL = 20
 """How many deviations of its noise a total must be above 0 to be used: its relative error is then about 5 % or less."""
@@ -290,5 +290,7 @@ def ceil_roots(squares: np.ndarray) -> np.ndarray:
 
 
 def exact_sums(items: np.ndarray, weights: np.ndarray, size: int) -> np.ndarray:
-    """The sum of integer weights by item. Exact in doubles: MOST_PAIRS weights of at most 2**16 stay within 2**53."""
-    return np.bincount(items, weights, minlength=size).astype(np.int64)
+    """The sum of integer weights by item."""
+    sums = np.zeros(size, dtype=np.int64)
+    np.add.at(sums, items, weights)
+    return sums

@@ -39,3 +39,23 @@ def even_parts(schema: pa.Schema, batches: Iterator[pa.RecordBatch], rows: int) 
             waiting = whole.slice(rows).to_batches()
     if number or not given:
         yield as_arrays(pa.Table.from_batches(waiting, schema))
+
+
+def whole_runs(parts: Iterator[dict[str, np.ndarray]], by: str) -> Iterator[dict[str, np.ndarray]]:
+    """Parts of rows that are sorted by a column, cut anew: all rows with one value of it are in one part.
+
+    Rows that are not sorted are an error, and not a value in two parts: a limit of what one user may change stands on
+    it. One part at least, if there was one.
+    """
+    last: dict[str, np.ndarray] | None = None
+    for part in parts:
+        rows = part if last is None else {name: np.concatenate([last[name], part[name]]) for name in part}
+        values = rows[by]
+        if (values[1:] < values[:-1]).any():
+            raise RuntimeError(f"rows are not sorted by {by}")
+        start = int(np.searchsorted(values, values[-1])) if len(values) else 0
+        if start:
+            yield {name: column[:start] for name, column in rows.items()}
+        last = {name: column[start:] for name, column in rows.items()}
+    if last is not None:
+        yield last

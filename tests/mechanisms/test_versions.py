@@ -24,10 +24,10 @@ NAMES = [each.name for each in releasable()]
 
 PINS = {
     "crowd": (1, "1e7ff3c21f5eaa02"),
-    "safelog": (2, "1f20eda4533de49b"),
-    "sanitized": (1, "268ace92c644321b"),
-    "sessions": (1, "d02ceb3027f9f924"),
-    "zealous": (1, "6dd8a3dbddcc1edb"),
+    "safelog": (2, "9defac3e31a978ca"),
+    "sanitized": (1, "015ce0bacd8e545d"),
+    "sessions": (1, "4a30ceb7e7fe7aea"),
+    "zealous": (1, "aa1b27d2c404c245"),
 }
 
 CROWD_LAW = ("aggregation", "decoding", "field", "jobs", "keys", "messages", "sealing", "shares")

@@ -158,7 +158,7 @@ def draws_what_is_charged() -> bool:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(scaled_counts, "discrete_gaussian", recording)
-        scaled_counts.draw_scaled_counts(SeededRandom(1), pairs_of([(0, 3)]), np.full(ITEMS, plan.unit), plan)
+        scaled_counts.draw_scaled_counts(SeededRandom(1), [pairs_of([(0, 3)])], np.full(ITEMS, plan.unit), plan)
     return drawn == [(plan.variance, ITEMS), (plan.total_variance, 1)]
 
 
@@ -183,7 +183,7 @@ def test_deviations_are_those_of_the_noise_where_users_have_one_item() -> None:
     sizes = np.arange(1, 2001)
     plan = plan_scaled_counts(Fraction(2), 1, Fraction(1, 2))
     scales = item_scales(sizes, 100.0, plan.unit)
-    drawn = draw_scaled_counts(SeededRandom(3), one_item_users(sizes), scales, plan)
+    drawn = draw_scaled_counts(SeededRandom(3), [one_item_users(sizes)], scales, plan)
     assert drawn.deviations.max() > 4 * drawn.deviations.min()
     squares = np.sum(((drawn.users - sizes) / drawn.deviations) ** 2)
     assert chi2.ppf(5e-7, len(sizes)) < squares < chi2.isf(5e-7, len(sizes))
@@ -193,7 +193,7 @@ def test_items_that_nobody_holds_have_the_same_noise() -> None:
     """False-alarm rate 1e-6 (χ², fixed seed)."""
     plan = plan_scaled_counts(Fraction(2), 1, Fraction(1, 2))
     sizes = np.r_[np.zeros(3000, dtype=np.int64), np.full(50, 40)]
-    drawn = draw_scaled_counts(SeededRandom(4), one_item_users(sizes), np.full(len(sizes), plan.unit), plan)
+    drawn = draw_scaled_counts(SeededRandom(4), [one_item_users(sizes)], np.full(len(sizes), plan.unit), plan)
     squares = np.sum((drawn.users[:3000] / drawn.deviations[:3000]) ** 2)
     assert chi2.ppf(5e-7, 3000) < squares < chi2.isf(5e-7, 3000)
 
@@ -206,7 +206,7 @@ def test_counts_are_unbiased_where_users_are_alike() -> None:
     truth = np.bincount(items, minlength=60)
     plan = plan_scaled_counts(Fraction(2), 200, Fraction(1))
     scales = item_scales(np.linspace(500, 2000, 60), 500.0, plan.unit)  # wrong sizes change the noise, not the mean
-    drawn = draw_scaled_counts(SeededRandom(6), pairs, scales, plan)
+    drawn = draw_scaled_counts(SeededRandom(6), [pairs], scales, plan)
     assert abs(np.mean(drawn.users - truth)) < 0.02 * truth.mean()
     assert np.abs(drawn.users - truth).max() < 0.1 * truth.mean()
 
@@ -220,7 +220,7 @@ def test_scales_fall_with_the_root_of_the_size_and_stay_within_the_unit() -> Non
 def test_nothing_comes_of_nothing() -> None:
     plan = plan_scaled_counts(Fraction(2), 200, Fraction(1))
     none = Contributions.among(np.empty(0, np.int64), np.empty(0, np.int64), 0)
-    assert len(draw_scaled_counts(SeededRandom(7), none, np.empty(0, np.int64), plan).users) == 0
+    assert len(draw_scaled_counts(SeededRandom(7), [none], np.empty(0, np.int64), plan).users) == 0
 
 
 @pytest.mark.parametrize(
@@ -231,8 +231,8 @@ def test_nothing_comes_of_nothing() -> None:
         lambda: plan_scaled_counts(Fraction(2), 200, Fraction(1, 10**20)),
         lambda: plan_scaled_counts(Fraction(2), 200, Fraction(0)),
         lambda: plan_scaled_counts(Fraction(2), 200, Fraction(-1)),
-        lambda: draw_scaled_counts(NoDraw(), pairs_of([(0, 1)]), np.zeros(ITEMS, np.int64), plan_of(16)),
-        lambda: draw_scaled_counts(NoDraw(), pairs_of([(0, 1)]), np.full(ITEMS, 17), plan_of(16)),
+        lambda: draw_scaled_counts(NoDraw(), [pairs_of([(0, 1)])], np.zeros(ITEMS, np.int64), plan_of(16)),
+        lambda: draw_scaled_counts(NoDraw(), [pairs_of([(0, 1)])], np.full(ITEMS, 17), plan_of(16)),
     ],
 )
 def test_bad_parameters_are_refused_before_anything_is_drawn(bad: Callable) -> None:

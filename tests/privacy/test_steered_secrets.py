@@ -6,7 +6,7 @@ draw state their false-alarm rate; seeds are fixed.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from fractions import Fraction
 
@@ -126,7 +126,7 @@ def noise_of_the_second_look_is_fresh() -> bool:
     pairs, source = Contributions.among(numbers, numbers, 20_000), SeededRandom(4)
     first = steered.look_first(source, even_sums(pairs), listed, plan)
     named = np.zeros(20_000, dtype=bool)
-    named[steered.look_again(source, pairs, first, listed, plan)] = True
+    named[steered.look_again(source, [pairs], first, listed, plan)] = True
     return bool(abs(np.corrcoef(first, named)[0, 1]) * np.sqrt(20_000) < 5)
 
 
@@ -221,9 +221,10 @@ def spare_unheld_known(patch: pytest.MonkeyPatch) -> None:
     original = steered.draw_scaled_counts
 
     def spared(
-        source: RandomSource, pairs: Contributions, scales: np.ndarray, plan: scaled_counts.ScaledCountPlan
+        source: RandomSource, parts: Iterable[Contributions], scales: np.ndarray, plan: scaled_counts.ScaledCountPlan
     ) -> ScaledCounts:
-        counted = original(source, pairs, scales, plan)
+        (pairs,) = parts
+        counted = original(source, [pairs], scales, plan)
         held = np.isin(np.arange(len(scales)), pairs.items)
         return replace(counted, signals=np.where(held, counted.signals, 0))
 
@@ -234,9 +235,10 @@ def spare_unheld_listed(patch: pytest.MonkeyPatch) -> None:
     original = steered.look_again
 
     def spared(
-        source: RandomSource, pairs: Contributions, first: np.ndarray, listed: np.ndarray, plan: SteeredPlan
+        source: RandomSource, parts: Iterable[Contributions], first: np.ndarray, listed: np.ndarray, plan: SteeredPlan
     ) -> np.ndarray:
-        named = original(source, pairs, first, listed, plan)
+        (pairs,) = parts
+        named = original(source, [pairs], first, listed, plan)
         return named[np.isin(named, pairs.items)]
 
     patch.setattr(steered, "look_again", spared)
