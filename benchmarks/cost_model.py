@@ -8,7 +8,8 @@ as much as a large one:
 * **Time** (of a clock, of processors) and **shuffled bytes**, per stage: a fixed part and a part per row, neither
   negative. Sorting grows faster than rows; `sorting_margin` says by how much at most.
 * **Memory**, per stage: a fixed part, what the engine holds per row up to its limit, and what numpy holds per row
-  without any limit. Only the draw has the last; it is measured alone (`draw_alone.py`).
+  without any limit. Only the draw has the last, of the items that may be named; it is measured alone
+  (`draw_alone.py`). Counts and pairs come to it in parts, which are as large in every larger log.
 * **Scratch**, of the whole release: a line over the sizes that wrote any, cut at nothing. An engine spills what its
   memory does not hold, so the line may begin below nothing. Where fewer than two sizes spilled, or the larger ones did
   not spill more, there is no law.
@@ -27,14 +28,11 @@ STAGES = ("ingest", "cleaned_log", "capped_log", "check of capped_log", DRAW, "r
 TIMES = ("cpu", "wall")
 LEAST_SIZES = 2
 """A fixed part and a part per row are two unknowns."""
-PAIR_BYTES = 16
-"""What reaches a steered draw of each pair of a user and an item that it asks for: two numbers of 64 bits."""
+PART_BYTES = 72 * (1 << 22)
+"""What numpy holds at most of one part of an answer: a first look at 2.6 million sums took 72 bytes for each, pairs of
+users and items 67, and a part has 4.2 million rows (`storage/answers.ROWS_AT_ONCE`)."""
 NEAR_ENOUGH = 0.05
 """A relative error of memory up to which a line is kept. Peaks of equal runs differ by as much."""
-LARGEST_DRIVER = 2e12
-"""Bytes of one process beyond which a number is of no use: machines with more memory are hardly for rent."""
-LARGEST_TABLE = 1 << 36
-"""Pairs that one steered draw takes at most at once (`privacy/weighted.MOST_PAIRS`)."""
 
 
 class ModelError(ValueError):
@@ -55,10 +53,9 @@ class StageCost:
 
 @dataclass(frozen=True)
 class DrawAlone:
-    """The draw's numbers apart from the engine's: the pairs of users and items that it asked for at once, the bytes
-    that numpy held of them, processor seconds."""
+    """The draw's numbers apart from the engine's: the bytes that numpy held of all items that may be named, without
+    those of the part that was being looked at, and processor seconds."""
 
-    pairs: int
     bytes: float
     cpu: float
 
@@ -85,8 +82,6 @@ class Engine:
     limit: float
     """Bytes that it may hold in memory."""
     cores: int
-    answers_through_half: bool = False
-    """Whether what a statement answers must fit into half of the limit, as Spark's driver has it."""
 
 
 # Laws -----------------------------------------------------------------------------------------------------------------
@@ -212,14 +207,10 @@ class Prediction:
     """Processor seconds that more cores do not divide."""
     memory: float
     draw_memory: float
-    """numpy's part of it: the draw's numbers in one process."""
-    needed_limit: float
-    """The engine's memory limit that the release needs; that of the measured runs if it does."""
+    """numpy's part of it, with a whole part of an answer: the draw's numbers in one process."""
     scratch: float | None
     """None: no law, because nothing or too little was spilled where it was measured."""
     shuffle: float
-    refusal: str | None
-    """Why there can be no such release, if there can be none; times are those of everything before the draw then."""
 
     def wall_with(self, cores: int) -> float:
         """Amdahl's law: at best, with work that divides evenly and nothing to wait for.
@@ -244,21 +235,14 @@ class Model:
     scratch: ScratchLaw | None
     draw_cpu: Law
     draw_bytes: Law
-    pairs_per_row: float
-
-    def limit_for(self, rows: float) -> float:
-        """The engine's memory limit with which the draw's numbers come through."""
-        if not self.engine.answers_through_half:
-            return self.engine.limit
-        return max(self.engine.limit, 2 * PAIR_BYTES * self.pairs_per_row * rows)
 
     def memory_at(self, rows: float) -> float:
         """The most of any stage. Where one of them has reached the engine's limit, the draw is taken to have, too: on a
         small log its own part per row may be too little to be seen."""
-        limit = self.limit_for(rows)
+        limit = self.engine.limit
         draw = self.memory[DRAW]
         reached = any(law.engine_per_row * rows >= limit for law in self.memory.values())
-        full = draw.fixed + limit + draw.numpy.at(rows) if reached else 0.0
+        full = draw.fixed + limit + PART_BYTES + draw.numpy.at(rows) if reached else 0.0
         return max(full, *(law.at(rows, limit) for law in self.memory.values()))
 
     @property
@@ -268,41 +252,21 @@ class Model:
         return growing / max(sum(law.at(self.largest) for law in self.cpu.values()), 1e-9)
 
     def predict(self, rows: int) -> Prediction:
-        memory = self.memory_at(rows)
-        refusal = self.refusal(rows, memory)
-        counted = [stage for stage in STAGES if refusal is None or stage not in (DRAW, "rest")]
-        cpu = sum(self.cpu[stage].at(rows) for stage in counted)
-        serial = sum(self.cpu[stage].fixed for stage in counted)
-        if refusal is None:
-            serial += self.draw_cpu.per_row * rows
+        cpu = sum(law.at(rows) for law in self.cpu.values())
+        serial = sum(law.fixed for law in self.cpu.values()) + self.draw_cpu.per_row * rows
         return Prediction(
             rows=rows,
             times_measured=rows / self.largest,
             cpu=cpu,
             # On small logs a stage's wall time may hardly grow: cores cannot do more than they can.
-            wall=max(sum(self.wall[stage].at(rows) for stage in counted), cpu / self.engine.cores),
+            wall=max(sum(law.at(rows) for law in self.wall.values()), cpu / self.engine.cores),
             cores=self.engine.cores,
             serial=min(serial, cpu),
-            memory=memory,
-            draw_memory=self.draw_bytes.at(rows),
-            needed_limit=self.limit_for(rows),
+            memory=self.memory_at(rows),
+            draw_memory=PART_BYTES + self.draw_bytes.at(rows),
             scratch=None if self.scratch is None else self.scratch.at(rows),
-            shuffle=sum(self.shuffle[stage].at(rows) for stage in counted),
-            refusal=refusal,
+            shuffle=sum(law.at(rows) for law in self.shuffle.values()),
         )
-
-    def refusal(self, rows: int, memory: float) -> str | None:
-        """Why a month of so many rows cannot be drawn, in words; None if it can."""
-        pairs = self.pairs_per_row * rows
-        if memory > LARGEST_DRIVER:
-            return (
-                f"does not fit: steered selection holds {self.draw_bytes.at(rows) / 1e9:,.0f} GB of numbers in one "
-                f"process ({pairs:,.0f} pairs of users and items, {PAIR_BYTES} bytes each as they come and "
-                f"{self.draw_bytes.per_row / self.pairs_per_row:.0f} with what is computed)"
-            )
-        if pairs > LARGEST_TABLE:
-            return f"is refused: {pairs:,.0f} pairs, and a steered draw takes {LARGEST_TABLE:,} at most"
-        return None
 
 
 def fit_model(observations: Sequence[Observation], engine: Engine) -> Model:
@@ -327,7 +291,6 @@ def fit_model(observations: Sequence[Observation], engine: Engine) -> Model:
         scratch=fit_scratch(rows, [observation.total("scratch") for observation in observations]),
         draw_cpu=fit_law(rows, [observation.draw.cpu for observation in observations]),
         draw_bytes=draw_bytes,
-        pairs_per_row=sum(observation.draw.pairs for observation in observations) / sum(rows),
     )
 
 

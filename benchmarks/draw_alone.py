@@ -1,9 +1,10 @@
-"""The numbers of one steered draw apart from the engine that counts for it: what numpy holds, and its processor time.
+"""The numbers of one steered draw apart from the engine that counts for it: what numpy holds of items, and its time.
 
 A release holds its engine's memory at the same time, so from outside the two cannot be told apart. Here the queries of
 a month that was released are drawn again, from a seed, and thrown away. Queries are the largest table of Safelog, and
 clicks and transitions are drawn for released queries alone. The public pool is left out: its size does not grow with
-the log.
+the log. Counts and pairs of users and items come in parts, whose size does not grow either: memory is measured with
+parts so small that only items are left.
 
 Usage, from the root of the checkout: python -m benchmarks.draw_alone MONTH (QLOG_HOME names the warehouse)
 """
@@ -22,7 +23,11 @@ import numpy as np
 
 from qlog_assets.mechanisms.steered_tables import CountedHoldings
 from qlog_assets.privacy.weighted import Contributions
+from qlog_assets.storage import engine as duckdb_engine
 from qlog_assets.storage.engine import Engine
+
+SMALL_PART = 1 << 12
+"""Rows: less than a megabyte with what is computed of them."""
 
 Part = TypeVar("Part")
 
@@ -32,8 +37,6 @@ class WatchedHoldings:
     """Hands on what an engine answers, and remembers how much it was and how long this thread worked for it."""
 
     held: CountedHoldings
-    pairs: int = 0
-    """The most that were asked for, in one question."""
     engine_seconds: float = 0.0
 
     @property
@@ -44,11 +47,7 @@ class WatchedHoldings:
         yield from self.timed(self.held.even_sums())
 
     def holders(self, items: np.ndarray) -> Generator[Contributions, None, None]:
-        asked = 0
-        for found in self.timed(self.held.holders(items)):
-            asked += len(found.items)
-            yield found
-        self.pairs = max(self.pairs, asked)
+        yield from self.timed(self.held.holders(items))
 
     def timed(self, parts: Iterator[Part]) -> Iterator[Part]:
         while True:
@@ -99,9 +98,10 @@ def main() -> None:
         draw_once(held)  # everything that a draw imports and plans is there before it is measured
         used = draw_once(held)
         # Once more for memory: numpy tells tracemalloc of every array, and DuckDB's own memory is not counted.
+        duckdb_engine.ROWS_AT_ONCE = SMALL_PART
         tracemalloc.start()
         draw_once(held)
-        print(json.dumps({"pairs": held.pairs, "bytes": tracemalloc.get_traced_memory()[1], "cpu": used}))
+        print(json.dumps({"bytes": tracemalloc.get_traced_memory()[1], "cpu": used}))
 
 
 if __name__ == "__main__":

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from benchmarks.cost_model import PAIR_BYTES, STAGES
+from benchmarks.cost_model import PART_BYTES, STAGES
 
 QUANTITIES = {
     "cpu": "processor time",
@@ -71,7 +71,7 @@ def law_table(laws: dict[str, Any]) -> tuple[list[str], list[list[str]]]:
                 stage,
                 *(f"{law['fixed']:.1f} + {law['per_row'] * 1e6:.2f}" for law in (cpu, wall)),
                 f"{memory['fixed'] / 1e9:.2f} + {memory['engine_per_row']:,.0f} up to the limit"
-                + (f" + {memory['numpy']['per_row']:,.0f}" if memory["numpy"]["per_row"] else ""),
+                + (f" + {memory['numpy']['per_row']:,.2f}" if memory["numpy"]["per_row"] else ""),
                 f"{shuffle['per_row']:,.0f}",
             ]
         )
@@ -105,17 +105,15 @@ def prediction_table(facts: dict[str, Any]) -> tuple[list[str], list[list[str]]]
     cores, threads = facts["plan"]["cores"], facts["settings"]["threads"]
     rows = []
     for one in facts["model"]["predictions"]:
-        refused = one["refusal"] is not None
-        before = " before the draw" if refused else ""
         is_told = one["times_measured"] <= NEAR or facts["model"]["growing_share"] >= CLEAR_SHARE
-        times = [f"{hours(one[name])}{before}" if is_told else "unknown" for name in ("cpu", "wall", "wall_with_cores")]
+        times = [hours(one[name]) if is_told else "unknown" for name in ("cpu", "wall", "wall_with_cores")]
         rows.append(
             [
                 f"{one['rows']:,}",
                 basis(one["times_measured"], one["rows"] in facts["plan"]["held_back"]),
                 *times,
-                "does not fit" if refused else gigabytes(one["memory"]),
-                "" if refused else gigabytes(one["draw_memory"]),
+                gigabytes(one["memory"]),
+                gigabytes(one["draw_memory"]),
                 "unknown" if one["scratch"] is None else gigabytes(one["scratch"]),
                 gigabytes(one["shuffle"]) if facts["plan"]["engine"] == "spark" else "none",
             ]
@@ -160,13 +158,11 @@ def model_notes(facts: dict[str, Any]) -> list[str]:
         + " rows; part of it is.",
         f"cores: {plan['cores']} cores are Amdahl's law at best: starting ({fixed_seconds(laws):.0f} s) and numpy's "
         "part of the draw are on one core, all else divides evenly and waits for no disk.",
-        f"memory: {plan['engine']} holds at most {settings['memory_limit_mb']:,} MB (QLOG_MEMORY_MB), and what numpy "
-        f"holds for the draw comes on top, without a limit: "
-        f"{laws['draw_bytes']['per_row'] / laws['pairs_per_row']:.0f} bytes a pair, of which "
-        f"{PAIR_BYTES} are the numbers themselves; {laws['pairs_per_row']:.3f} pairs a row.",
+        f"memory: {plan['engine']} holds at most {settings['memory_limit_mb']:,} MB (QLOG_MEMORY_MB). What numpy holds "
+        f"for the draw comes on top: {gigabytes(PART_BYTES)} GB of a part of an answer, and of items that may be named "
+        f"{laws['draw_bytes']['per_row']:.2f} bytes a row, without a limit.",
         *scratch_notes(facts),
     ]
-    notes += [f"{one['rows']:,} rows: {one['refusal']}" for one in far if one["refusal"]]
     return notes
 
 
@@ -201,25 +197,18 @@ def fixed_seconds(laws: dict[str, Any]) -> float:
 
 def scratch_notes(facts: dict[str, Any]) -> list[str]:
     settings, model = facts["settings"], facts["model"]
-    drawn = [one for one in model["predictions"] if one["refusal"] is None]
-    notes = []
+    predictions, notes = model["predictions"], []
     if model["laws"]["scratch"] is None:
         notes.append(
             f"scratch: unknown, because with {settings['memory_limit_mb']:,} MB fewer than two fitted sizes spilled, "
             "or the larger did not spill more. Measure larger logs, or with a smaller QLOG_MEMORY_MB: it spills sooner "
             "and not less."
         )
-    elif (
-        any(one["scratch"] > settings["spill_limit_gb"] * 1e9 for one in drawn) and facts["plan"]["engine"] == "duckdb"
+    elif facts["plan"]["engine"] == "duckdb" and (
+        above := [one["rows"] for one in predictions if one["scratch"] > settings["spill_limit_gb"] * 1e9]
     ):
-        first = next(one["rows"] for one in drawn if one["scratch"] > settings["spill_limit_gb"] * 1e9)
+        first = above[0]
         notes.append(f"scratch: from {first:,} rows on raise QLOG_SPILL_GB, which is {settings['spill_limit_gb']}.")
     if facts["plan"]["engine"] == "spark":
-        needed = [one for one in drawn if one["needed_limit"] > settings["memory_limit_mb"] * (1 << 20)]
-        notes += [
-            f"{one['rows']:,} rows: Spark's driver needs QLOG_MEMORY_MB={one['needed_limit'] / (1 << 20):.0f}, because "
-            "the draw's numbers must fit into half of it."
-            for one in needed
-        ]
         notes.append("scratch, shuffle: of this machine's disk, compressed and encrypted. No cluster was measured.")
     return notes

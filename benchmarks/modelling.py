@@ -109,7 +109,7 @@ def tell_rows(tell: Tell, rows: int, step: str) -> None:
 def engine_of(name: str, settings: Settings) -> Engine:
     # DuckDB reads MB as millions of bytes, Java as 2**20.
     unit = 1e6 if name == "duckdb" else float(1 << 20)
-    return Engine(name, settings.memory_limit_mb * unit, settings.threads, answers_through_half=name == "spark")
+    return Engine(name, settings.memory_limit_mb * unit, settings.threads)
 
 
 def describe_model(plan: ModelPlan, observations: Sequence[Observation], engine: Engine) -> dict[str, Any]:
@@ -156,7 +156,7 @@ def observe(engine: str, rows: int, seed: int, scratch: Path, tell: Tell) -> Obs
     alone = python(["-m", "benchmarks.draw_alone", MONTH], {"QLOG_HOME": str(home)}).answer
     shutil.rmtree(home, ignore_errors=True)
     log.unlink()
-    return Observation(rows, taken, DrawAlone(alone["pairs"], alone["bytes"], alone["cpu"]))
+    return Observation(rows, taken, DrawAlone(alone["bytes"], alone["cpu"]))
 
 
 def watched(home: Path, words: list[str]) -> tuple[Cost, Sampler]:

@@ -70,7 +70,7 @@ from qlog_assets.privacy.scaled_counts import (
     item_scales,
     plan_scaled_counts,
 )
-from qlog_assets.privacy.weighted import Contributions, ceil_roots, run_starts
+from qlog_assets.privacy.weighted import Contributions, ceil_roots, numbered, run_starts
 
 FIRST_SHARE = Fraction(1, 4)
 """f: the first look's part of the set's μ². 1/5 to 1/3 name within 4 % as many on the peers' log and the demo's."""
@@ -330,11 +330,11 @@ def steer_weights(
     With s = ⌊SHARE_UNIT·c/Y⌋ and N = ⌈√Σs²⌉ over a user's pairs the weight is ⌊W·s/N⌋: all whole numbers, so
     Σ weight² <= W²·Σs²/N² <= W².
     """
-    hopeful = plan.least_hopeful_of(listed)
-    pairs = contributions.where((first >= hopeful)[contributions.items])
+    # Only what these users hold is looked at: there may be many more items.
+    pairs = contributions.where(first[contributions.items] >= plan.least_hopeful_of(listed[contributions.items]))
     pairs = nearest_first(pairs, first, plan.weighed_items)
     # At most 2**24 by the line above. c·2**24 fits 63 bits: c is below 2**36 for every variance that can be drawn.
-    shares = np.maximum(hopeful[pairs.items] * SHARE_UNIT // first[pairs.items], 1)
+    shares = np.maximum(plan.least_hopeful_of(listed[pairs.items]) * SHARE_UNIT // first[pairs.items], 1)
     starts = run_starts(pairs.owners)
     norms = ceil_roots(np.add.reduceat(shares * shares, starts)) if len(shares) else starts
     weights = shares * WEIGHT_UNIT // np.repeat(norms, np.diff(np.r_[starts, len(shares)]))
@@ -343,12 +343,12 @@ def steer_weights(
 
 def nearest_first(pairs: Contributions, first: np.ndarray, most: int) -> Contributions:
     """At most so many pairs of each user: those whose items have the least Y, and of equal ones the least number."""
-    items = np.unique(pairs.items)
-    by_first = items[np.argsort(first[items], kind="stable")]
-    rank = np.empty(len(first), dtype=np.int64)
-    rank[by_first] = np.arange(len(by_first))
-    width = max(len(by_first), 1)
-    keys = np.sort(pairs.owners * width + rank[pairs.items])
+    items, numbers = numbered(pairs.items)
+    order = np.argsort(first[items], kind="stable")
+    by_first, rank = items[order], np.empty_like(order)
+    rank[order] = np.arange(len(order))
+    width = max(len(order), 1)
+    keys = np.sort(pairs.owners * width + rank[numbers])
     owners = keys // width
     starts = run_starts(owners)
     kept = np.arange(len(owners)) - np.repeat(starts, np.diff(np.r_[starts, len(owners)])) < most

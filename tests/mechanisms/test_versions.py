@@ -24,10 +24,10 @@ NAMES = [each.name for each in releasable()]
 
 PINS = {
     "crowd": (1, "1e7ff3c21f5eaa02"),
-    "safelog": (2, "9defac3e31a978ca"),
-    "sanitized": (1, "015ce0bacd8e545d"),
-    "sessions": (1, "4a30ceb7e7fe7aea"),
-    "zealous": (1, "aa1b27d2c404c245"),
+    "safelog": (2, "795e18cd77cca68f"),
+    "sanitized": (1, "b0e25618e9d56a56"),
+    "sessions": (1, "a4c42f4a3b643c07"),
+    "zealous": (1, "240429837175441b"),
 }
 
 CROWD_LAW = ("aggregation", "decoding", "field", "jobs", "keys", "messages", "sealing", "shares")
