@@ -162,10 +162,8 @@ class CountedHoldings:
 
     def holders(self, items: np.ndarray) -> Generator[Contributions, None, None]:
         with self.engine.table("wanted_items", pa.table({"item_id": items, "place": np.arange(len(items))})):
-            self.engine.statement_table("contributions/wanted_holders")
-        for rows in whole_runs(self.engine.parts("contributions/holders_by_user"), by="user_id"):
-            yield Contributions.among(rows["user_id"], rows["place"], len(items))
-        self.engine.drop("wanted_holders")
+            for rows in whole_runs(self.engine.parts("contributions/wanted_holders"), by="user_id"):
+                yield Contributions.among(rows["user_id"], rows["place"], len(items))
 
 
 def number_known(engine: Engine, known: KnownRows) -> np.ndarray:

@@ -1,4 +1,5 @@
--- Who holds some items of counted_items, as numbers: users in any order, items by the places in which they were asked for.
+-- Who holds some items of counted_items, as numbers: items by the places in which they were asked for. All rows of one
+-- user together, as what a user gives to an item follows from all that the user holds.
 WITH wanted AS (
     SELECT
         counted_items.* EXCLUDE (item_id, weight),
@@ -27,3 +28,4 @@ SELECT
     held.place
 FROM held
 JOIN numbered_users ON held."user" = numbered_users."user"
+ORDER BY numbered_users.user_id, held.place

@@ -24,10 +24,10 @@ NAMES = [each.name for each in releasable()]
 
 PINS = {
     "crowd": (1, "1e7ff3c21f5eaa02"),
-    "safelog": (2, "795e18cd77cca68f"),
-    "sanitized": (1, "b0e25618e9d56a56"),
-    "sessions": (1, "a4c42f4a3b643c07"),
-    "zealous": (1, "240429837175441b"),
+    "safelog": (2, "1660d0f7531cc2a0"),
+    "sanitized": (1, "36b3c06e46a2f2c4"),
+    "sessions": (1, "202d1eb6ed9e6d8f"),
+    "zealous": (1, "1343fcaf83a58cec"),
 }
 
 CROWD_LAW = ("aggregation", "decoding", "field", "jobs", "keys", "messages", "sealing", "shares")
