@@ -7,19 +7,22 @@ import unicodedata
 from typing import Literal, get_args
 
 import pytest
-from hypothesis import given
+from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
-from qlog_assets.crowd.folded_patterns import compile_pattern, fold_pattern
+from qlog_assets.crowd.folded_patterns import SYNTAX, compile_pattern, fold_pattern
 from qlog_assets.sources.normalise import normalise_text
 
 WORDS = st.text(st.characters(categories=["L", "N"]), min_size=1, max_size=8)
 Form = Literal["NFC", "NFD", "NFKC", "NFKD"]
 
 
+@example("0⑴", "NFC", "NFKC")
 @given(WORDS, st.sampled_from(get_args(Form)), st.sampled_from(get_args(Form)))
 def test_a_word_is_found_in_what_is_kept_of_it_in_any_form(word: str, written: Form, searched: Form) -> None:
     pattern = unicodedata.normalize(written, word)
+    # Some numbers are written out with signs, `⑴` as `(1)`: who writes that has written a group.
+    assume(not SYNTAX.search(pattern))
     kept = normalise_text(unicodedata.normalize(searched, f"my {word} is"))
     assert any(each.search(kept) for each in compile_pattern(pattern))
 
