@@ -23,14 +23,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from qlog_assets.storage.answers import ROWS_AT_ONCE
+
 DRAW = "draw"
 STAGES = ("ingest", "cleaned_log", "capped_log", "check of capped_log", DRAW, "rest")
 TIMES = ("cpu", "wall")
 LEAST_SIZES = 2
 """A fixed part and a part per row are two unknowns."""
-PART_BYTES = 72 * (1 << 22)
-"""What numpy holds at most of one part of an answer: a first look at 2.6 million sums took 72 bytes for each, pairs of
-users and items 67, and a part has 4.2 million rows (`storage/answers.ROWS_AT_ONCE`)."""
+BYTES_IN_PART = 145
+"""What numpy holds at most of one row of an answer that comes in parts: a pair of a user and an item, from two full
+parts of them. Of a sum it is half of that. A test measures it again."""
+PART_BYTES = BYTES_IN_PART * ROWS_AT_ONCE
 NEAR_ENOUGH = 0.05
 """A relative error of memory up to which a line is kept. Peaks of equal runs differ by as much."""
 

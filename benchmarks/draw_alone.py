@@ -34,7 +34,7 @@ Part = TypeVar("Part")
 
 @dataclass
 class WatchedHoldings:
-    """Hands on what an engine answers, and remembers how much it was and how long this thread worked for it."""
+    """Hands on what an engine answers, and remembers how long this thread worked for it."""
 
     held: CountedHoldings
     engine_seconds: float = 0.0
@@ -43,7 +43,7 @@ class WatchedHoldings:
     def size(self) -> int:
         return self.held.size
 
-    def even_sums(self) -> Iterator[np.ndarray]:
+    def even_sums(self) -> Generator[np.ndarray, None, None]:
         yield from self.timed(self.held.even_sums())
 
     def holders(self, items: np.ndarray) -> Generator[Contributions, None, None]:

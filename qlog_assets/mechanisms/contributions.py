@@ -46,12 +46,12 @@ def draw_counted(engine: Engine, draw: Callable[[np.ndarray], Released]) -> Rele
     Counts are given in parts, as all of them need not fit into memory. Parts tell nothing: noise is drawn item by item.
     """
     first, items, users = 0, [], []
-    # A loop and no comprehension: where a draw fails, its frame would keep the engine's answer open.
-    for rows in engine.parts("contributions/item_weights"):
-        drawn = draw(rows["weight"].astype(np.int64))
-        items.append(first + drawn.indices)
-        users.append(drawn.users)
-        first += len(rows["weight"])
+    with engine.parts("contributions/item_weights") as parts:
+        for rows in parts:
+            drawn = draw(rows["weight"].astype(np.int64))
+            items.append(first + drawn.indices)
+            users.append(drawn.users)
+            first += len(rows["weight"])
     return Released(np.concatenate(items), np.concatenate(users))
 
 

@@ -6,7 +6,7 @@ What one user can change is bounded by the stage that wrote the contributions; w
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Generator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
@@ -151,19 +151,24 @@ class CountedHoldings:
     engine: Engine
     size: int
 
-    def even_sums(self) -> Iterator[np.ndarray]:
+    def even_sums(self) -> Generator[np.ndarray, None, None]:
         seen, last = 0, np.empty(0, dtype=np.int64)
-        for rows in self.engine.parts("contributions/item_weights"):
-            if len(last):
-                yield last
-            last = rows["weight"].astype(np.int64)
-            seen += len(last)
+        with self.engine.parts("contributions/item_weights") as parts:
+            for rows in parts:
+                if len(last):
+                    yield last
+                last = rows["weight"].astype(np.int64)
+                seen += len(last)
         yield np.concatenate([last, np.zeros(self.size - seen, dtype=np.int64)])
 
     def holders(self, items: np.ndarray) -> Generator[Contributions, None, None]:
-        with self.engine.table("wanted_items", pa.table({"item_id": items, "place": np.arange(len(items))})):
-            for rows in whole_runs(self.engine.parts("contributions/wanted_holders"), by="user_id"):
-                yield Contributions.among(rows["user_id"], rows["place"], len(items))
+        places = np.arange(len(items))
+        with (
+            self.engine.table("wanted_items", pa.table({"item_id": items, "place": places})),
+            self.engine.parts("contributions/wanted_holders") as parts,
+        ):
+            for rows in whole_runs(parts, by="user_id"):
+                yield Contributions.numbered_in(places, rows["user_id"], rows["place"])
 
 
 def number_known(engine: Engine, known: KnownRows) -> np.ndarray:

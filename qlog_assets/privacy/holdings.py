@@ -8,7 +8,7 @@ memory; where an engine counts, it is asked (`mechanisms/steered_tables`). No no
 from __future__ import annotations
 
 import math
-from collections.abc import Generator, Iterator
+from collections.abc import Generator
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -30,13 +30,14 @@ class Holdings(Protocol):
     def size(self) -> int:
         """How many items there are: they are the numbers below it, held by somebody or not."""
 
-    def even_sums(self) -> Iterator[np.ndarray]:
+    def even_sums(self) -> Generator[np.ndarray, None, None]:
         """The sums of ⌊W/√t⌋ over the holders of each item, where t counts a user's items that are not known; those of
-        known items do not matter. All items in order, so many at a time."""
+        known items do not matter. All items in order, so many at a time. To be closed where it is not taken to its end:
+        an engine may wait for that."""
 
     def holders(self, items: np.ndarray) -> Generator[Contributions, None, None]:
         """The pairs of some items, which are numbered by their places there. Some users at a time, and each user once:
-        with all of the user's pairs. To be closed where it is not taken to its end: an engine may wait for that."""
+        with all of the user's pairs. To be closed like the sums."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +51,7 @@ class HeldPairs:
     def size(self) -> int:
         return len(self.pairs.names)
 
-    def even_sums(self) -> Iterator[np.ndarray]:
+    def even_sums(self) -> Generator[np.ndarray, None, None]:
         known = np.zeros(self.size, dtype=bool)
         known[self.known] = True
         unknown = self.pairs.where(~known[self.pairs.items])

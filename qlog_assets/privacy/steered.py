@@ -256,15 +256,16 @@ def keep_hopeful(source: RandomSource, held: Holdings, public: PublicItems, plan
     known, listed = np.sort(public.known), np.sort(public.listed)
     least = min(plan.certain_threshold, plan.least_hopeful(plan.threshold))
     start, found = 0, []
-    for sums in held.even_sums():
-        inside = [slice(*np.searchsorted(numbers, (start, start + len(sums)))) for numbers in (known, listed)]
-        sums[known[inside[0]] - start] = 0
-        is_listed = np.zeros(len(sums), dtype=bool)
-        is_listed[listed[inside[1]] - start] = True
-        first = look_first(source, sums, is_listed, plan)
-        kept = np.flatnonzero(is_listed | (first >= least))
-        found.append((start + kept, first[kept], is_listed[kept]))
-        start += len(sums)
+    with closing(held.even_sums()) as parts:
+        for sums in parts:
+            inside = [slice(*np.searchsorted(numbers, (start, start + len(sums)))) for numbers in (known, listed)]
+            sums[known[inside[0]] - start] = 0
+            is_listed = np.zeros(len(sums), dtype=bool)
+            is_listed[listed[inside[1]] - start] = True
+            first = look_first(source, sums, is_listed, plan)
+            kept = np.flatnonzero(is_listed | (first >= least))
+            found.append((start + kept, first[kept], is_listed[kept]))
+            start += len(sums)
     return KeptItems(*(np.concatenate(each) for each in zip(*found, strict=True)))
 
 

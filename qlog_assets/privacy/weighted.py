@@ -64,10 +64,15 @@ class Contributions:
     @classmethod
     def among(cls, user_ids: np.ndarray, item_ids: np.ndarray, size: int) -> Contributions:
         """The same where items are the numbers 0, 1, … below `size`, held by somebody or not."""
+        return cls.numbered_in(np.arange(size), user_ids, item_ids)
+
+    @classmethod
+    def numbered_in(cls, names: np.ndarray, user_ids: np.ndarray, item_ids: np.ndarray) -> Contributions:
+        """The same where items are places in an array of their ids, which pairs of other users may share."""
         user_ids, item_ids = _checked_pairs(user_ids, item_ids)
-        if len(item_ids) and not (item_ids.min() >= 0 and item_ids.max() < size):
-            raise ParameterError(f"item ids are numbers from 0 to {size - 1}")
-        return cls._distinct(user_ids, item_ids.astype(np.int64), np.arange(size))
+        if len(item_ids) and not (item_ids.min() >= 0 and item_ids.max() < len(names)):
+            raise ParameterError(f"item ids are numbers from 0 to {len(names) - 1}")
+        return cls._distinct(user_ids, item_ids.astype(np.int64), names)
 
     @classmethod
     def _distinct(cls, user_ids: np.ndarray, items: np.ndarray, names: np.ndarray) -> Contributions:

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 import numpy as np
 import pyarrow as pa
 
-ROWS_AT_ONCE = 1 << 22
-"""How many rows of a long answer are in memory at a time: some hundred megabytes with what is drawn of them. A seeded
-draw depends on it, as noise is drawn for so many rows at once."""
+ROWS_AT_ONCE = 1 << 21
+"""How many rows of a long answer are in memory at a time: 0.3 GB with what is drawn of them, measured. A seeded draw
+depends on it, as noise is drawn for so many rows at once."""
 
 
 def as_array(column: pa.Array) -> np.ndarray:
@@ -54,8 +54,9 @@ def whole_runs(parts: Iterator[dict[str, np.ndarray]], by: str) -> Iterator[dict
         if (values[1:] < values[:-1]).any():
             raise RuntimeError(f"rows are not sorted by {by}")
         start = int(np.searchsorted(values, values[-1])) if len(values) else 0
+        # A copy: what is given away is not kept in memory for the sake of a few rows.
+        last = {name: column[start:].copy() for name, column in rows.items()}
         if start:
             yield {name: column[:start] for name, column in rows.items()}
-        last = {name: column[start:] for name, column in rows.items()}
     if last is not None:
         yield last

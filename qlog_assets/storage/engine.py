@@ -66,6 +66,15 @@ def quoting_no_value(trouble: str, advice: str) -> Iterator[None]:
         raise QlogError(f"{trouble} ({type(error).__name__}): {advice}") from None
 
 
+def batches_of(name: str, reader: pa.RecordBatchReader) -> Iterator[pa.RecordBatch]:
+    """The rows of a statement. What fails behind the first, such as want of memory, comes as `OSError` in DuckDB's own
+    words, which may quote a value."""
+    try:
+        yield from reader
+    except OSError:
+        raise OSError(f"sql/{name}.sql could not be read to its end") from None
+
+
 @contextlib.contextmanager
 def open_database(warehouse: Warehouse, connection: duckdb.DuckDBPyConnection) -> Iterator[duckdb.DuckDBPyConnection]:
     """A fresh in-memory DuckDB, held to the machine's limits and closed at the end of the block."""
@@ -200,12 +209,12 @@ class Engine(Protocol):
         """The same by column, masked where it is NULL."""
 
     @abstractmethod
-    def parts(self, name: str, **parameters: Any) -> Iterator[dict[str, np.ndarray]]:
+    def parts(self, name: str, **parameters: Any) -> contextlib.AbstractContextManager[Iterator[dict[str, np.ndarray]]]:
         """The same for an answer that need not fit into memory: ROWS_AT_ONCE rows at a time, in the statement's order.
 
-        There is one part at least. No other statement runs before the last part is taken. The statement sorts its rows:
-        then all of it was computed before the first part, and what fails between two parts is the machine's doing and
-        no value's. A draw is under way by then.
+        There is one part at least. The answer is open inside the block alone, whatever ends it, and no other statement
+        runs there. The statement sorts its rows: then all of it was computed before the first part, and what fails
+        between two parts is the machine's doing and no value's. A draw is under way by then.
         """
 
     @abstractmethod
@@ -342,13 +351,13 @@ class DuckDBEngine(Engine):
     def arrays(self, name: str, **parameters: Any) -> dict[str, np.ndarray]:
         return self.run(name, **parameters).fetchnumpy()
 
-    def parts(self, name: str, **parameters: Any) -> Iterator[dict[str, np.ndarray]]:
-        reader = self.connection.sql(self._statement(name), params=parameters or None).to_arrow_reader(BATCH_ROWS)
-        try:
-            yield from even_parts(reader.schema, reader, ROWS_AT_ONCE)
-        except (OSError, pa.ArrowException):
-            # What fails behind the first row, such as want of memory, comes as Arrow's error in DuckDB's words.
-            raise OSError(f"sql/{name}.sql could not be read to its end") from None
+    @contextlib.contextmanager
+    def parts(self, name: str, **parameters: Any) -> Iterator[Iterator[dict[str, np.ndarray]]]:
+        answer = self.connection.sql(self._statement(name), params=parameters or None)
+        # Closed even where an error's frames still know it: DuckDB lets go of no table while an answer is open, and
+        # would say that in place of the error.
+        with answer.to_arrow_reader(BATCH_ROWS) as reader:
+            yield even_parts(reader.schema, batches_of(name, reader), ROWS_AT_ONCE)
 
     def frame(self, name: str, **parameters: Any) -> pandas.DataFrame:
         with quoting_no_value(f"{table_of(name)}: its tables are not as this version writes them", "make them again"):

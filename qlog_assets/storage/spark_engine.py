@@ -2,7 +2,7 @@
 
 Every machine of a cluster reads and writes the warehouse's files, so they lie on a file system that all of them have.
 What is kept is written, so that a task that runs again after a machine was lost reads what was there before. Answers
-come to this process as Arrow; what does not fit is refused.
+come to this process as Arrow: long ones in parts, from files; of the others, what does not fit is refused.
 """
 
 from __future__ import annotations
@@ -155,10 +155,8 @@ class SparkEngine(Engine):
         """
         folder = self._folder("numbered")
         rows = self.session.sql(ordered, args=arguments)
-        stored = store(rows.withColumn(RANGE, spark_partition_id()), folder)
+        stored = store_ranges(rows.withColumn(RANGE, spark_partition_id()), folder)
         counts = {number_of_part(part): found for part, found in stored.items()}
-        if len(counts) < len(stored):
-            raise QlogError("spark: wrote a range of rows in several files: set spark.sql.files.maxRecordsPerFile to 0")
         before = np.cumsum([0, *(counts.get(place, 0) for place in range(max(counts, default=0)))]).tolist()
         starts = element_at(array(*(lit(start).cast("bigint") for start in before)), col(RANGE) + 1)
         kept = self.session.read.schema(rows.withColumn(RANGE, lit(0)).schema).parquet(
@@ -233,15 +231,16 @@ class SparkEngine(Engine):
     def arrays(self, name: str, **parameters: Any) -> dict[str, np.ndarray]:
         return as_arrays(self.arrow(name, **parameters))
 
-    def parts(self, name: str, **parameters: Any) -> Iterator[dict[str, np.ndarray]]:
+    @contextlib.contextmanager
+    def parts(self, name: str, **parameters: Any) -> Iterator[Iterator[dict[str, np.ndarray]]]:
         # Written, not collected: tasks write ranges of what a statement orders, and files are read in that order here.
         folder = self._folder(table_of(name))
-        with quoting_nothing(f"sql/{name}.sql"):
-            files = list(store(self._select(name, parameters), folder))
-        schema = pq.read_schema(files[0])
-        batches = (batch for file in files for batch in pq.ParquetFile(file).iter_batches(BATCH_ROWS))
-        yield from even_parts(schema, batches, ROWS_AT_ONCE)
-        shutil.rmtree(folder)
+        try:
+            with quoting_nothing(f"sql/{name}.sql"):
+                files = list(store_ranges(self._select(name, parameters), folder))
+            yield even_parts(pq.read_schema(files[0]), batches_of(name, files), ROWS_AT_ONCE)
+        finally:
+            shutil.rmtree(folder)
 
     def frame(self, name: str, **parameters: Any) -> pandas.DataFrame:
         try:
@@ -294,6 +293,24 @@ def store(rows: DataFrame, folder: Path) -> dict[Path, int]:
             "QLOG_HOME under the same path"
         )
     return stored
+
+
+def store_ranges(rows: DataFrame, folder: Path) -> dict[Path, int]:
+    """The same for rows whose order matters: each task writes its range of them to one file."""
+    stored = store(rows, folder)
+    if len({number_of_part(part) for part in stored}) < len(stored):
+        raise QlogError("spark: wrote a range of rows in several files: set spark.sql.files.maxRecordsPerFile to 0")
+    return stored
+
+
+def batches_of(name: str, files: Sequence[Path]) -> Iterator[pa.RecordBatch]:
+    """The rows of files that were just written, in order. One that cannot be read is the machine's fault."""
+    for file in files:
+        try:
+            with pq.ParquetFile(file) as rows:
+                yield from rows.iter_batches(BATCH_ROWS)
+        except (OSError, pa.ArrowInvalid):
+            raise EngineLostError(f"sql/{name}.sql: spark: what it wrote cannot be read: try it again") from None
 
 
 def number_of_part(part: Path) -> int:

@@ -141,11 +141,11 @@ class RepeatingEngine(DuckDBEngine):
         # Copies: whoever writes into one must not change what the next draw gets.
         return {column: array.copy() for column, array in self._once("arrays", name, parameters).items()}
 
-    def parts(self, name: str, **parameters: Any) -> Iterator[dict[str, np.ndarray]]:
+    @contextlib.contextmanager
+    def parts(self, name: str, **parameters: Any) -> Iterator[Iterator[dict[str, np.ndarray]]]:
         whole = self.arrays(name, **parameters)
-        rows = max(map(len, whole.values()))
-        for start in range(0, max(rows, 1), ROWS_AT_ONCE):
-            yield {column: array[start : start + ROWS_AT_ONCE] for column, array in whole.items()}
+        starts = range(0, max(1, *map(len, whole.values())), ROWS_AT_ONCE)
+        yield ({column: array[start : start + ROWS_AT_ONCE] for column, array in whole.items()} for start in starts)
 
     def row(self, name: str, **parameters: Any) -> dict[str, Any]:
         row: dict[str, Any] = deepcopy(self._once("row", name, parameters))

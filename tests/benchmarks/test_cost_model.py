@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import json
 import sys
+import tracemalloc
 from collections.abc import Sequence
 from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 
+import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from support.cli import qlog
 
 from benchmarks.cost_model import (
+    BYTES_IN_PART,
     DRAW,
     PART_BYTES,
     STAGES,
@@ -33,10 +37,16 @@ from benchmarks.cost_model import (
     sorting_margin,
     spread,
 )
+from benchmarks.draw_alone import WatchedHoldings, draw_once
 from benchmarks.measuring import Held, measure
 from benchmarks.model_telling import model_notes, model_tables
 from benchmarks.modelling import ModelPlan, describe_model
 from benchmarks.sampling import Sample, Sampler
+from qlog_assets.mechanisms.contributions import view_items
+from qlog_assets.mechanisms.steered_tables import WEIGHED_ITEMS, CountedHoldings, no_known_rows, weigh_items
+from qlog_assets.settings import Settings
+from qlog_assets.storage.engine import open_duckdb
+from qlog_assets.storage.warehouse import Warehouse
 
 GB = 1e9
 DUCKDB = Engine("duckdb", 3 * GB, cores=2)
@@ -309,6 +319,25 @@ def test_a_model_that_could_not_be_fitted_is_refused_in_one_line(
 @pytest.mark.skipif(find_spec("pyspark") is not None, reason="Spark is installed here")
 def test_spark_that_is_not_installed_is_refused_before_anything_is_measured(tmp_path: Path) -> None:
     assert "is not installed" in qlog(tmp_path, "bench", "--model", "--engine", "spark", cwd=tmp_path).refusal
+
+
+def test_a_part_of_an_answer_takes_what_the_model_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Bytes and no seconds. 16,384 users of 16 items each, 120 per item: most are asked about twice."""
+    items, number = 2_185, np.arange(1 << 18)
+    pairs = pa.table({"user": pa.array(number // 16).cast("string"), "query": pa.array(number * 61 % items)})
+    peaks = []
+    with open_duckdb(Warehouse(Settings(home=tmp_path / "home")).make()) as engine, engine.table("typed", pairs):
+        view_items(engine, "typed")
+        weigh_items(engine, no_known_rows(engine), WEIGHED_ITEMS)
+        held = WatchedHoldings(CountedHoldings(engine, items))
+        draw_once(held)
+        for rows in (1 << 12, 1 << 17):
+            monkeypatch.setattr("qlog_assets.storage.engine.ROWS_AT_ONCE", rows)
+            tracemalloc.start()
+            draw_once(held)
+            peaks.append(tracemalloc.get_traced_memory()[1])
+            tracemalloc.stop()
+    assert (peaks[1] - peaks[0]) / ((1 << 17) - (1 << 12)) == pytest.approx(BYTES_IN_PART, rel=0.15)
 
 
 @pytest.mark.slow

@@ -30,6 +30,7 @@ from qlog_assets.privacy.gaussian import GaussianBudget, gaussian_budget
 from qlog_assets.privacy.holdings import Holdings
 from qlog_assets.privacy.randomness import RandomSource, SeededRandom
 from qlog_assets.privacy.steered import PublicItems, SteeredDraw, release_steered
+from qlog_assets.storage.answers import as_arrays
 from qlog_assets.storage.engine import Engine
 
 BUDGET = gaussian_budget(Fraction(3000), Fraction(1, 1000))
@@ -203,14 +204,52 @@ def test_want_of_memory_in_a_later_part_is_told_as_that(
         return original(*given)
 
     monkeypatch.setattr(computed, wanting)
+    with pytest.raises(MemoryError):
+        draw_of_twenty_users(engine)
+    assert parts == 2
+
+
+def draw_of_twenty_users(engine: Engine) -> None:
+    """While tables have names that are let go behind the draw, or behind what ends it."""
     rows = [(f"u{user}", f"q{query}") for user in range(20) for query in range(9 + user % 3)]
     users, queries = zip(*rows, strict=True)
     typed = pa.table({"user": users, "query": queries})
-    budget = gaussian_budget(Fraction(2), Fraction(1, 100))
-    with pytest.raises(MemoryError), engine.table("typed", typed), engine.table("another", typed):
+    with engine.table("typed", typed), engine.table("another", typed):
         view_items(engine, "typed")
-        draw_steered_items(engine, SeededRandom(1), budget)
+        draw_steered_items(engine, SeededRandom(1), gaussian_budget(Fraction(2), Fraction(1, 100)))
+
+
+@pytest.mark.parametrize("column", ["weight", "place"])
+@pytest.mark.parametrize("ending", [MemoryError, pa.ArrowMemoryError, KeyboardInterrupt])
+def test_what_ends_the_reading_of_a_later_part_is_told_as_that(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch, column: str, ending: type[BaseException]
+) -> None:
+    monkeypatch.setattr("qlog_assets.storage.engine.ROWS_AT_ONCE", 3)
+    parts = 0
+
+    def broken_off(rows: pa.Table) -> dict[str, np.ndarray]:
+        nonlocal parts
+        parts += column in rows.column_names
+        if parts == 2:
+            raise ending
+        return as_arrays(rows)
+
+    monkeypatch.setattr("qlog_assets.storage.answers.as_arrays", broken_off)
+    with pytest.raises(ending):
+        draw_of_twenty_users(engine)
     assert parts == 2
+
+
+def test_pairs_that_are_not_sorted_by_user_are_told_as_that(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("qlog_assets.storage.engine.ROWS_AT_ONCE", 20)
+
+    def turned_round(rows: pa.Table) -> dict[str, np.ndarray]:
+        step = -1 if "place" in rows.column_names else 1
+        return {name: values[::step] for name, values in as_arrays(rows).items()}
+
+    monkeypatch.setattr("qlog_assets.storage.answers.as_arrays", turned_round)
+    with pytest.raises(RuntimeError, match="not sorted by user_id"):
+        draw_of_twenty_users(engine)
 
 
 @pytest.mark.slow

@@ -24,10 +24,10 @@ NAMES = [each.name for each in releasable()]
 
 PINS = {
     "crowd": (1, "1e7ff3c21f5eaa02"),
-    "safelog": (2, "1660d0f7531cc2a0"),
-    "sanitized": (1, "36b3c06e46a2f2c4"),
-    "sessions": (1, "202d1eb6ed9e6d8f"),
-    "zealous": (1, "1343fcaf83a58cec"),
+    "safelog": (2, "b860af3650cb4bd8"),
+    "sanitized": (1, "a9aaaf5c0f5859be"),
+    "sessions": (1, "216b863000c63ce2"),
+    "zealous": (1, "bf6a845e89f4870b"),
 }
 
 CROWD_LAW = ("aggregation", "decoding", "field", "jobs", "keys", "messages", "sealing", "shares")

@@ -108,14 +108,40 @@ def test_a_long_answer_comes_in_the_same_parts_from_many_tasks(
             monkeypatch.setattr(f"{type(engine).__module__}.ROWS_AT_ONCE", 3_000)
             with engine.table("contributions", rows):
                 engine.statement_table("contributions/counted_items")
-                parts = [part["weight"].tolist() for part in engine.parts("contributions/item_weights")]
+                parts = weights(engine)
             with engine.table("contributions", rows.slice(0, 0)):
                 engine.statement_table("contributions/counted_items")
-                none = [part["weight"].tolist() for part in engine.parts("contributions/item_weights")]
+                none = weights(engine)
             said.append((parts, none))
         assert not list(spark.scratch.glob("*-item_weights"))
     assert said[0] == said[1]
     assert [len(part) for part in said[0][0]] == [3_000, 3_000, 3_000, 1_000] and said[0][1] == [[]]
+
+
+def weights(engine: Engine) -> list[list[int]]:
+    with engine.parts("contributions/item_weights") as parts:
+        return [part["weight"].tolist() for part in parts]
+
+
+def test_an_answer_that_is_not_read_to_its_end_leaves_no_file(engine: Engine) -> None:
+    with engine.table("contributions", pa.table({"user": ["a"], "query": ["x"]})):
+        engine.statement_table("contributions/counted_items")
+    with pytest.raises(MemoryError), engine.parts("contributions/item_weights"):
+        raise MemoryError
+    assert not list(as_spark(engine).scratch.glob("*-item_weights"))
+
+
+def test_a_file_that_cannot_be_read_again_is_the_machines_fault(engine: Engine) -> None:
+    """A draw that is under way is not spent by it."""
+    with engine.table("contributions", pa.table({"user": ["a"], "query": ["x"]})):
+        engine.statement_table("contributions/counted_items")
+    with (
+        pytest.raises(MACHINE_ERRORS, match="what it wrote cannot be read"),
+        engine.parts("contributions/item_weights") as parts,
+    ):
+        for file in as_spark(engine).scratch.glob("*-item_weights/part-*"):
+            file.write_bytes(file.read_bytes()[:20])
+        list(parts)
 
 
 def test_many_tasks_number_rows_as_one_does(warehouse: Warehouse) -> None:
@@ -219,13 +245,18 @@ def test_an_answer_that_does_not_fit_is_want_of_memory_and_no_failed_draw(engine
     assert isinstance(caught.value, MACHINE_ERRORS)
 
 
-def test_ranges_in_several_files_have_no_numbers(engine: Engine) -> None:
+def test_ranges_in_several_files_have_no_numbers_and_no_order(engine: Engine) -> None:
+    """The sum of one item would be taken for that of another."""
     engine = as_spark(engine)
     rows = pa.table({"user": ["a"] * 100, "query": [str(number) for number in range(100)]})
+    with engine.table("contributions", rows):
+        engine.statement_table("contributions/counted_items")
     engine.session.conf.set(A_FILE, "10")
     try:
         with engine.table("contributions", rows), pytest.raises(QlogError, match="maxRecordsPerFile"):
             engine.statement_table("contributions/counted_items")
+        with pytest.raises(QlogError, match="maxRecordsPerFile"):
+            weights(engine)
     finally:
         engine.session.conf.set(A_FILE, "0")
 

@@ -64,7 +64,8 @@ def test_a_long_answer_comes_in_parts_in_the_order_of_its_statement(
 ) -> None:
     monkeypatch.setattr("qlog_assets.storage.engine.ROWS_AT_ONCE", 4)
     engine.numbered_view("pool_augmented", [counted(engine, warehouse.private, 10)])
-    parts = list(engine.parts("safelog/query_counts"))
+    with engine.parts("safelog/query_counts") as answer:
+        parts = list(answer)
     assert [len(part["users"]) for part in parts] == [4, 4, 2]
     whole = engine.arrays("safelog/query_counts")
     assert all(np.concatenate([part[name] for part in parts]).tolist() == whole[name].tolist() for name in whole)
@@ -78,8 +79,11 @@ def test_an_answer_that_breaks_off_in_the_middle_quotes_no_value(
         "qlog_assets.storage.engine.statement",
         lambda name: "SELECT if(range = 400_000, ('her secret ' || range)::BIGINT, 1) AS users FROM range(500_000)",
     )
-    with pytest.raises(OSError, match=r"sql/safelog/query_counts\.sql could not be read") as told:
-        list(engine.parts("safelog/query_counts"))
+    with (
+        pytest.raises(OSError, match=r"sql/safelog/query_counts\.sql could not be read") as told,
+        engine.parts("safelog/query_counts") as parts,
+    ):
+        list(parts)
     assert "secret" not in "".join(traceback.format_exception(told.value))
 
 

@@ -54,13 +54,14 @@ def _draw_queries(
     rows_of_typed, users_of_typed, untouched_rows = [], [], []
     # Noise is drawn query by query: the counts are given in parts, because all of them need not fit into memory. What
     # nobody typed is in the pool, which does.
-    for counts in engine.parts("safelog/query_counts"):
-        users, in_pool, file_rows = counts["users"].astype(np.int64), counts["in_pool"].astype(bool), counts["file_row"]
-        typed = np.flatnonzero(users > 0)
-        support = noise.draw_queries(source, users[typed], in_pool[typed], 0, chosen).support
-        rows_of_typed.append(file_rows[typed[support.indices]])
-        users_of_typed.append(support.users)
-        untouched_rows.append(file_rows[users == 0])
+    with engine.parts("safelog/query_counts") as parts:
+        for counts in parts:
+            users, in_pool = counts["users"].astype(np.int64), counts["in_pool"].astype(bool)
+            typed, file_rows = np.flatnonzero(users > 0), counts["file_row"]
+            support = noise.draw_queries(source, users[typed], in_pool[typed], 0, chosen).support
+            rows_of_typed.append(file_rows[typed[support.indices]])
+            users_of_typed.append(support.users)
+            untouched_rows.append(file_rows[users == 0])
     untouched = np.concatenate(untouched_rows)
     zeros = noise.draw_queries(source, np.empty(0, np.int64), np.empty(0, bool), len(untouched), chosen)
     chosen_rows = np.concatenate([*rows_of_typed, untouched[zeros.cells]])
