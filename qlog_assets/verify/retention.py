@@ -7,7 +7,7 @@ that a run that was killed, or that left the landing files alone, can be followe
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -20,13 +20,15 @@ from qlog_assets.errors import ParameterError, QlogError
 from qlog_assets.ledger import Book, Charge, Ledger, Skip
 from qlog_assets.mechanisms.register import releasable
 from qlog_assets.months import Month
-from qlog_assets.pipeline.batches import batches, in_use, left_out, months_of
+from qlog_assets.pipeline.batches import EARLIER_NAME, LANDING_BATCH, batches, in_use, left_out, months_of
 from qlog_assets.pipeline.landing import batch_key, column_map_beside, landed_files, landing_checksum, source_of
 from qlog_assets.policy import Policy
 from qlog_assets.report.public_zone import find_damage, release_path
 from qlog_assets.sources.readers import refuse_unreadable
 from qlog_assets.storage.dagster_home import SETTINGS, open_existing
+from qlog_assets.storage.partition import Partition
 from qlog_assets.storage.private_files import remove_whole
+from qlog_assets.storage.scratch import PREFIX
 from qlog_assets.storage.stored import check_stores
 from qlog_assets.storage.warehouse import Warehouse
 
@@ -119,8 +121,38 @@ def hash_landing_files(warehouse: Warehouse, bar: Bar) -> None:
 
 def partition_folders(warehouse: Warehouse, months: list[Month]) -> list[Path]:
     """The folders of everything made of some months, and of the batches with rows of them."""
-    found = [batch.path.parent for batch in batches(warehouse) if months_of(batch) & set(months)]
+    found = [folder for folder in batch_folders(warehouse) if months_in(readings(folder)) & set(months)]
     return found + [folder for month in months for folder in warehouse.private.glob(f"*/{month}")]
+
+
+def batch_folders(warehouse: Warehouse) -> list[Path]:
+    """The folder of every batch, with all readings of its file."""
+    return [
+        folder
+        for asset in (LANDING_BATCH, EARLIER_NAME)
+        for folder in sorted((warehouse.private / asset).glob("*"))
+        if folder.is_dir()
+    ]
+
+
+def readings(folder: Path) -> list[Partition]:
+    """Every reading of a batch that has rows on the disk or in a store.
+
+    A file that was read again under other settings has several, and those before the current one are for audits alone.
+    What a killed process left may have nothing that points at it.
+    """
+    found = sorted(path.parent for path in folder.glob("*/provenance.json"))
+    return [Partition.read(path) for path in found if not path.name.startswith(PREFIX)]
+
+
+def months_in(found: Iterable[Partition]) -> set[str]:
+    """The months of which any of some readings holds rows."""
+    return {month for reading in found for month in months_of(reading)}
+
+
+def all_readings(warehouse: Warehouse) -> list[Partition]:
+    """Everything that was ever ingested and is still there, in use or not."""
+    return [reading for folder in batch_folders(warehouse) for reading in readings(folder)]
 
 
 def forget_private(warehouse: Warehouse, months: list[Month], charges: list[Charge], bar: Bar) -> set[str]:
@@ -141,15 +173,25 @@ def forget_private(warehouse: Warehouse, months: list[Month], charges: list[Char
     for charge in charges:
         discard_draw(warehouse, charge.fingerprint)
     door.on_point("draws_forgotten")
-    for batch in batches(warehouse):
-        # A batch may span months: what it holds of others stays, and its rejected rows go with the last of them.
-        if months_of(batch) <= set(months):
-            if months_of(batch):
-                stores |= warehouse.remove_partitions(batch.path.parent)
-        elif months_of(batch) & set(months):
-            stores |= warehouse.drop_tables(batch, months)
+    for folder in batch_folders(warehouse):
+        # An ingest of the same file waits, and what it wrote until now is found here.
+        with warehouse.writing(folder.parent.name, folder.name):
+            stores |= forget_readings(warehouse, folder, set(months))
     door.on_point("batches_forgotten")
     return stores
+
+
+def forget_readings(warehouse: Warehouse, folder: Path, months: set[str]) -> set[str]:
+    """Remove some months from all readings of a batch; returns the stores that something was deleted from.
+
+    A batch may span months: what it holds of others stays, and its rejected rows go with the last of them.
+    """
+    found = readings(folder)
+    held = months_in(found)
+    if held and held <= months:
+        return warehouse.remove_partitions(folder)
+    stores = (warehouse.drop_tables(each, sorted(months)) for each in found if months_of(each) & months)
+    return {store for some in stores for store in some}
 
 
 def forget_study_runs(warehouse: Warehouse, months: list[Month]) -> None:
@@ -194,18 +236,17 @@ def reason_to_keep(
 
 
 def withdrawn_months(warehouse: Warehouse, ledger: Ledger, policy: Policy) -> set[Month]:
-    """The months of which only withdrawn batches have rows: no release will ever be made of those."""
-    found = batches(warehouse)
-    used = {name for batch in in_use(found, Book(ledger, policy.dataset).withdrawals()) for name in months_of(batch)}
-    return {Month(name) for batch in found for name in months_of(batch) - used}
+    """The months of which only withdrawn batches have rows, or readings that another one of the same file replaced: no
+    release will ever be made of those."""
+    used = months_in(in_use(batches(warehouse), Book(ledger, policy.dataset).withdrawals()))
+    return {Month(name) for name in months_in(all_readings(warehouse)) - used}
 
 
 def held_months(warehouse: Warehouse, ledger: Ledger, policy: Policy) -> set[Month]:
     """The months of which anything private is left: a partition, ingested rows, sealed reports, a draw."""
     folders = (*warehouse.private.glob("*/*"), *(warehouse.home / SEALED_EPOCHS).glob("*"))
     found = {month for path in folders if (month := as_month(path.name)) and path.is_dir()}
-    for batch in batches(warehouse):
-        found |= {Month(name) for name in months_of(batch)}
+    found |= {Month(name) for name in months_in(all_readings(warehouse))}
     for charge in ledger.charges(policy.dataset):
         if (warehouse.draws / charge.fingerprint).exists():
             found.add(Month(charge.month))
@@ -224,11 +265,11 @@ def landing_files(
             for checksum, held in event.facts["files"].items():
                 known.setdefault(checksum, set()).update(held)
     still_there: dict[str, set[str]] = {}
-    for batch in batches(warehouse):
-        checksum = batch.provenance.upstream["landing"]
-        known.setdefault(checksum, set()).update(months_of(batch) | set(left_out(batch)))
+    for reading in all_readings(warehouse):
+        checksum = reading.provenance.upstream["landing"]
+        known.setdefault(checksum, set()).update(months_of(reading) | set(left_out(reading)))
         # A file that was ingested again holds again what was forgotten before, in whichever of its readings.
-        still_there.setdefault(checksum, set()).update(months_of(batch) - set(months))
+        still_there.setdefault(checksum, set()).update(months_of(reading) - set(months))
     found = []
     for path, _ in landed_files(warehouse):
         checksum = landing_checksum(path)
@@ -245,7 +286,7 @@ def failed_files(warehouse: Warehouse, before: Month) -> list[LandingFile]:
     Nobody knows which months are in them. But what was last written before a month has no row of it, or of a later one.
     A readable file that was never asked for is none of them: somebody may still want to ingest it.
     """
-    read = {batch.provenance.upstream["landing"] for batch in batches(warehouse)}
+    read = {reading.provenance.upstream["landing"] for reading in all_readings(warehouse)}
     unread = [
         (path, format)
         for path, format in landed_files(warehouse)

@@ -24,12 +24,12 @@ from support.door import (
     release,
     warehouse_at,
 )
+from support.forgetting import forget, landed, private_rows
 from support.instances import AOL_HEADER, make_home, small_log
 from support.tampering import edit_json
 from support.warehouses import build_chain
 
 from qlog_assets.ledger import Book, Ledger
-from qlog_assets.months import Month
 from qlog_assets.pipeline.decided_months import forgotten_months
 from qlog_assets.pipeline.landing import column_map_beside
 from qlog_assets.storage.dagster_home import open_existing
@@ -39,26 +39,6 @@ from qlog_assets.verify.retention import forget_before
 pytest_plugins = ("support.warehouse_fixtures",)
 
 NEVER = "nothing of it was released"
-
-
-def forget(home: Path, before: str = "2006-05", landing: bool = False) -> dict[str, Any]:
-    door = door_at(home)
-    return forget_before(door.warehouse, door.policy, door.ledger, Month(before), landing)
-
-
-def private_rows(home: Path) -> dict[str, list[str]]:
-    """The months of which each asset still has rows."""
-    found: dict[str, list[str]] = {}
-    for path in sorted((home / "private").rglob("*.parquet")):
-        asset, *rest = path.relative_to(home / "private").parts
-        months = [part for part in rest if part in (MARCH, APRIL)]
-        if asset not in ("pool", "public_lists") and path.parent.name != "rejected":
-            found.setdefault(asset, []).extend(months[:1])
-    return {asset: sorted(set(months)) for asset, months in found.items()}
-
-
-def landed(home: Path) -> list[str]:
-    return sorted(path.name for path in (home / "landing" / "aol").iterdir())
 
 
 def test_published_months_lose_their_private_data_and_others_keep_theirs(released: Path) -> None:
