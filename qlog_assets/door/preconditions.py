@@ -34,8 +34,27 @@ def lock_month(
 
     A ledger that cannot be asked ends the work before it has an effect: the error begins with `undone`.
     """
-    busy = f"{undone}: another process is at the door for {mechanism} {month}"
-    with hold_lock(warehouse.locks / f"{mechanism}-{month}.lock", wait_seconds, busy):
+    with _lock_doors(warehouse, [(mechanism, month)], wait_seconds, undone):
+        yield
+
+
+@contextmanager
+def lock_months(warehouse: Warehouse, months: Iterable[str], undone: str) -> Iterator[None]:
+    """The same for every mechanism: whoever changes what months are made of must meet nobody who draws from them."""
+    doors = [(mechanism.name, month) for month in sorted(months) for mechanism in releasable()]
+    with _lock_doors(warehouse, doors, LONGEST_WAIT_SECONDS, undone):
+        yield
+
+
+@contextmanager
+def _lock_doors(
+    warehouse: Warehouse, doors: Iterable[tuple[str, str]], wait_seconds: float, undone: str
+) -> Iterator[None]:
+    with ExitStack() as held:
+        for mechanism, month in doors:
+            busy = f"{undone}: another process is at the door for {mechanism} {month}"
+            held.enter_context(hold_lock(warehouse.locks / f"{mechanism}-{month}.lock", wait_seconds, busy))
+        # Once for all of them: a store that does not answer is waited for each time.
         warehouse.remove_leftovers()
         try:
             yield
@@ -43,16 +62,6 @@ def lock_month(
             if type(error) not in (LedgerError, DamagedLedgerError):
                 raise  # a refusal of this very request: over budget, another live release, withdrawn
             raise DoorError(f"{undone}: {error}") from None
-
-
-@contextmanager
-def lock_months(warehouse: Warehouse, months: Iterable[str], undone: str) -> Iterator[None]:
-    """The same for every mechanism: whoever changes what months are made of must meet nobody who draws from them."""
-    with ExitStack() as doors:
-        for month in sorted(months):
-            for mechanism in releasable():
-                doors.enter_context(lock_month(warehouse, mechanism.name, month, LONGEST_WAIT_SECONDS, undone))
-        yield
 
 
 def refuse_unknown_releases(warehouse: Warehouse, ledger: Ledger, dataset: str) -> None:

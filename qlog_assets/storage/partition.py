@@ -25,6 +25,8 @@ PUBLIC_MATERIAL = "public"
 
 
 PROVENANCE_VERSION = 1
+ASIDE = "old"
+"""What a partition is called that another one takes the place of, for the moment between two renames."""
 
 
 @dataclass(frozen=True)
@@ -251,15 +253,29 @@ def shape_of(provenance: Provenance) -> str:
 def replace_directory(source: Path, target: Path) -> None:
     """Move a finished directory to its name; a damaged one already there is moved aside and removed."""
     # Whatever it has in a store goes with it, after the other one is there.
-    with temporary_directory(target.parent, lambda aside: discard(aside, target.parents[2])) as aside:
+    with temporary_directory(target.parent, lambda aside: remove_scratch(aside, target.parents[2])) as aside:
         with contextlib.suppress(FileNotFoundError):
-            os.rename(target, aside / "old")
+            os.rename(target, aside / ASIDE)
         try:
             os.rename(source, target)
         except OSError:
             # Another process finished the same shape first: its partition is as good as ours.
             if not is_intact(target):
                 raise
+
+
+def remove_scratch(scratch: Path, private: Path) -> None:
+    """Remove a scratch directory, and what it names in a store.
+
+    A partition that was moved aside for another one, which never came, is moved back: a kill between two renames would
+    leave `current` pointing nowhere.
+    """
+    old = scratch / ASIDE
+    with contextlib.suppress(WarehouseError, FileNotFoundError):
+        target = scratch.parent / Provenance.read(old / "provenance.json").shape
+        if not target.exists():
+            os.rename(old, target)
+    discard(scratch, private)
 
 
 def is_intact(path: Path) -> bool:

@@ -20,8 +20,8 @@ import re
 import secrets
 import shutil
 import threading
-from collections.abc import Iterable
-from dataclasses import asdict, dataclass
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict, dataclass, replace
 from multiprocessing.util import Finalize
 from pathlib import Path
 
@@ -29,12 +29,14 @@ from qlog_assets.errors import QlogError
 from qlog_assets.settings import checked_place
 from qlog_assets.storage.digests import canonical_json, file_checksum
 from qlog_assets.storage.private_files import write_private
-from qlog_assets.storage.scratch import make_private, system_scratch, temporary_directory
+from qlog_assets.storage.scratch import PREFIX, make_private, system_scratch, temporary_directory
 from qlog_assets.storage.stores import MARKER, MARKERS, Store, StoreError, open_store
 
 LOG = logging.getLogger(__name__)
 RECORD = "stored.json"
 """The file of a partition that says where its tables lie."""
+FOLDER = re.compile(r"\w+\.[0-9a-f]+\.[0-9a-f]{32}")
+"""Asset, shape, and what nothing else has."""
 COPIES = "fetched"
 """Below the private zone: the copies of living processes."""
 
@@ -55,6 +57,8 @@ class Stored:
     marker: str
     """What tells its store from another one at the same address."""
     folder: str
+    directory: int = 0
+    """The number of the directory that its record was written to, which a rename keeps and a copy does not."""
 
     @classmethod
     def new(cls, place: str, asset: str, shape: str) -> Stored:
@@ -67,33 +71,52 @@ class Stored:
         path = directory / RECORD
         try:
             values = json.loads(path.read_text(encoding="utf-8"))
-            stored = cls(checked_place(values["place"]), values["marker"], values["folder"])
-            if re.fullmatch(r"\w+\.[0-9a-f]+\.[0-9a-f]{32}", stored.folder) and MARKER.fullmatch(stored.marker):
+            stored = cls(checked_place(values["place"]), values["marker"], values["folder"], values.get("directory", 0))
+            if MARKER.fullmatch(stored.marker) and FOLDER.fullmatch(stored.folder) and stored._may_lie_in(directory):
                 return stored
         except FileNotFoundError:
             return None
         except (ValueError, TypeError, KeyError, AttributeError):
             pass
         raise WarehouseError(
-            f"{path}: does not say where the tables lie: delete them in the store by hand, then the partition's "
-            "directory, and materialize it again"
+            f"{path}: does not say where the tables lie: delete them in the store by hand, then {directory}, and "
+            "materialize the partition again"
         )
 
+    def _may_lie_in(self, directory: Path) -> bool:
+        """Whether a folder is named for the partition in a directory; for which one a scratch directory is, its name
+        does not say."""
+        if any(name.startswith(PREFIX) for name in (directory.name, directory.parent.name)):
+            return True
+        return self.folder.startswith(f"{directory.parents[1].name}.{directory.name}.")
+
     def write(self, directory: Path) -> None:
-        write_private(directory / RECORD, canonical_json(asdict(self)))
+        own = replace(self, directory=directory.stat().st_ino)
+        write_private(directory / RECORD, canonical_json(asdict(own)))
 
     @property
     def store(self) -> Store:
         return open_store(self.place)
 
     def upload(self, directory: Path, private: Path, names: Iterable[str]) -> None:
-        """Write files of a directory to the store; they become this process's copies."""
+        """Write files of a directory to the store; they become this process's copies.
+
+        A partition takes hours to make, and a disk may be unmounted meanwhile: what lies below it gets no row.
+        """
+        self.check()
         for name in names:
             self.store.put(directory / name, f"{self.folder}/{name}")
             copy = self.copy_path(private, name)
             make_private(copy.parent)
             (directory / name).chmod(0o600)
             os.replace(directory / name, copy)
+        try:
+            self.check()
+        except StoreError:
+            # Wherever the files went, nothing else has a folder of this name.
+            with contextlib.suppress(StoreError):
+                self.store.delete_folder(self.folder)
+            raise
 
     def check(self) -> None:
         """Raise unless its store is there, and is the one that was written to."""
@@ -133,7 +156,7 @@ class Stored:
         return copies_of(private) / self.folder / name
 
     def delete(self, private: Path) -> None:
-        """Delete everything that lies there, and every copy on this machine."""
+        """Delete everything that lies there, and every copy in the warehouse."""
         self.check()
         self.store.delete_folder(self.folder)
         for copies in private.glob(f"{COPIES}/*/{self.folder}"):
@@ -175,9 +198,9 @@ def drop_copies() -> None:
 
 def check_stores(folders: Iterable[Path]) -> None:
     """Raise unless the store of every partition in some folders is there, and is the one that was written to."""
-    found = (Stored.read(record.parent) for folder in folders for record in sorted(folder.rglob(RECORD)))
+    found = (stored for folder in folders for _, stored in records_in(folder))
     # Each store is asked once.
-    for stored in {(each.place, each.marker): each for each in found if each is not None}.values():
+    for stored in {(each.place, each.marker): each for each in found}.values():
         stored.check()
 
 
@@ -185,28 +208,45 @@ def delete_stored(folder: Path, private: Path) -> set[str]:
     """Delete from their stores the tables of every partition in a folder, each with its record behind it; returns the
     places that something was deleted from."""
     places = set()
-    for record in sorted(folder.rglob(RECORD)):
-        stored = Stored.read(record.parent)
-        if stored is None:
-            continue
+    for record, stored in records_in(folder):
         stored.delete(private)
         record.unlink()
         places.add(stored.place)
     return places
 
 
+def records_in(folder: Path) -> Iterator[tuple[Path, Stored]]:
+    """The records of all partitions in a folder, each with what it says."""
+    for record in sorted(folder.rglob(RECORD)):
+        stored = Stored.read(record.parent)
+        if stored is not None:
+            yield record, stored
+
+
 def discard(directory: Path, private: Path) -> None:
     """Remove a scratch directory, and from their stores what its records name.
 
-    Where a store does not answer, its records stay for the next process that tidies up, and nothing else does.
+    Where a store does not answer, its records stay for the next process that tidies up, and nothing else does. A record
+    that was copied with its warehouse deletes nothing: what it names is the other one's, or was when it was copied.
     """
     try:
-        delete_stored(directory, private)
-    except QlogError as error:
+        for record, stored in records_in(directory):
+            if stored.directory == record.parent.stat().st_ino:
+                stored.delete(private)
+            else:
+                LOG.warning(
+                    "%s: is a copy, so nothing was deleted: look whether another warehouse has %s in %s",
+                    record, stored.folder, stored.place,
+                )  # fmt: skip
+            record.unlink()
+    except StoreError as error:
         LOG.warning("%s; what a write left there is deleted by a later command", error)
         _keep_records(directory)
-        return
-    shutil.rmtree(directory, ignore_errors=True)
+    except WarehouseError as error:
+        LOG.warning("%s", error)
+        _keep_records(directory)
+    else:
+        shutil.rmtree(directory, ignore_errors=True)
 
 
 def _keep_records(directory: Path) -> None:

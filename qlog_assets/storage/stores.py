@@ -41,6 +41,7 @@ TROUBLES = {
     "NETWORK_CONNECTION|REQUEST_TIMEOUT|SERVICE_UNAVAILABLE|SLOW_DOWN|INTERNAL_FAILURE": (
         "its server does not answer: try it again later"
     ),
+    "SKEWED": "the clocks differ: set this machine's",
     "HTTP status 30": "the bucket is in another region: set AWS_REGION to it",
 }
 """What is said of a server's errors, by patterns of their codes."""
@@ -122,11 +123,18 @@ class Store:
         """Delete a file, if it is there."""
         with self._saying_what_failed(), contextlib.suppress(FileNotFoundError):
             self.files.delete_file(f"{self.root}/{name}")
+            self._keep_deleted(name)
 
     def delete_folder(self, folder: str) -> None:
         """Delete a folder with everything in it, if it is there."""
         with self._saying_what_failed(), contextlib.suppress(FileNotFoundError):
             self.files.delete_dir(f"{self.root}/{folder}")
+            self._keep_deleted(folder)
+
+    def _keep_deleted(self, name: str) -> None:
+        """What is gone stays so after a power cut: the record that names it goes next, on another disk."""
+        if self.place.startswith("file:"):
+            sync(Path(self.root, name).parent)
 
     def _write_at(self, descriptor: int, part: bytes, start: int) -> None:
         left = memoryview(part)
@@ -151,6 +159,7 @@ class Store:
     def _new_file(self, name: str) -> fs.NativeFile:
         if self.place.startswith("file:"):
             path = Path(self.root, name)
+            self._check_directory()  # never made here: it would be on another disk
             make_private(path.parent)
             path.touch(mode=0o600)
         return self.files.open_output_stream(f"{self.root}/{name}")
@@ -159,7 +168,9 @@ class Store:
         try:
             facts = os.stat(self.root)
         except OSError as error:
-            raise StoreError(f"{self.place}: cannot be used ({error.strerror}): make it, mode 0700") from None
+            raise StoreError(
+                f"{self.place}: cannot be used ({error.strerror}): mount it, or make it, mode 0700"
+            ) from None
         if not stat.S_ISDIR(facts.st_mode):
             raise StoreError(f"{self.place}: is no directory")
         if facts.st_mode & 0o077 or facts.st_uid != os.geteuid():

@@ -18,11 +18,12 @@ from qlog_assets.storage.partition import (
     TableFacts,
     WarehouseError,
     is_intact,
+    remove_scratch,
     replace_directory,
 )
 from qlog_assets.storage.private_files import remove_whole, seal, tighten, tighten_tree, write_private
 from qlog_assets.storage.scratch import hold_lock, make_private, remove_leftovers, sync, temporary_directory
-from qlog_assets.storage.stored import Stored, delete_stored, discard
+from qlog_assets.storage.stored import Stored, delete_stored
 
 LOG = logging.getLogger(__name__)
 _TIDIED: set[Path] = set()
@@ -205,4 +206,4 @@ class Warehouse:
 
     def discard(self, directory: Path) -> None:
         """Remove a scratch directory, and what it names in a store."""
-        discard(directory, self.private)
+        remove_scratch(directory, self.private)

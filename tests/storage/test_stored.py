@@ -235,7 +235,7 @@ def test_a_store_that_does_not_answer_is_no_damage_that_a_partition_is_made_agai
 # Deleting -----------------------------------------------------------------------------------------------------------
 
 
-def test_dropped_tables_and_removed_partitions_are_gone_from_the_store_and_from_all_copies(
+def test_dropped_tables_and_removed_partitions_are_gone_from_the_store_and_from_the_copies(
     warehouse: Warehouse, store: Path
 ) -> None:
     partition = written(warehouse)
