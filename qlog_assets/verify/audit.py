@@ -37,6 +37,7 @@ from qlog_assets.storage.warehouse import Warehouse
 from qlog_assets.verify.accounts import over_budget_findings, recovery_notes, window_notes
 from qlog_assets.verify.lineage import Lineage, batch_notes
 from qlog_assets.verify.recompute import Recomputation, Tell
+from qlog_assets.verify.retention import returned_notes
 from qlog_assets.verify.run_history import door_runs
 from qlog_assets.verify.steering import names_other_pin
 from qlog_assets.verify.surroundings import audit_catalogue, find_around
@@ -152,6 +153,7 @@ def audit_warehouse(
             report.notes += window_notes(ledger, dataset) + recovery_notes(ledger) + batch_notes(ledger, dataset)
             own = [charge for charge in charges if dataset in (None, charge.dataset)]
             report.findings += find_around(warehouse, ledger, own)
+            report.notes += returned_notes(warehouse, ledger, dataset)
             listed, unlisted = audit_catalogue(warehouse, ledger, dataset)
             report.findings += listed
             report.notes += unlisted

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -26,7 +27,7 @@ from qlog_assets.policy import Policy
 from qlog_assets.report.public_zone import find_damage, release_path
 from qlog_assets.sources.readers import refuse_unreadable
 from qlog_assets.storage.dagster_home import SETTINGS, open_existing
-from qlog_assets.storage.partition import Partition
+from qlog_assets.storage.partition import Partition, WarehouseError
 from qlog_assets.storage.private_files import remove_whole
 from qlog_assets.storage.scratch import PREFIX
 from qlog_assets.storage.stored import check_stores
@@ -251,6 +252,27 @@ def held_months(warehouse: Warehouse, ledger: Ledger, policy: Policy) -> set[Mon
         if (warehouse.draws / charge.fingerprint).exists():
             found.add(Month(charge.month))
     return found
+
+
+def returned_notes(warehouse: Warehouse, ledger: Ledger, dataset: str | None) -> list[str]:
+    """A sentence for each forgotten month of which a batch has rows: left by an earlier version, or brought back."""
+    days = {
+        Month(name): event.at[:10]
+        for event in ledger.events()
+        if event.kind == "forgotten" and dataset in (None, event.dataset)
+        for name in event.facts["months"]
+    }
+    held: set[str] = set()
+    for folder in batch_folders(warehouse):
+        # A batch whose provenance was damaged is a finding of the releases made from it.
+        with suppress(WarehouseError):
+            held |= months_in(readings(folder))
+    return [
+        f"{month} was forgotten on {days[month]}, and rows of it are there: if nobody brought them back, qlog forget "
+        f"--before {month.next()} deletes them"
+        for month in sorted(days)
+        if month in held
+    ]
 
 
 def landing_files(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -54,6 +55,20 @@ def test_rows_that_nothing_points_at_are_forgotten(released: Path) -> None:
         pointer.unlink()
     assert forget(released)["months"] == [MARCH, APRIL]
     assert "landing_batch" not in private_rows(released)
+
+
+def test_an_audit_says_what_of_a_forgotten_month_is_still_there(released: Path, tmp_path: Path) -> None:
+    """As an earlier version left it, or a backup brings it back."""
+    batches = released / "private" / "landing_batch"
+    shutil.copytree(batches, tmp_path / "backup")
+    forget(released)
+    assert not any(MARCH in note for note in audit_warehouse(warehouse_at(released)).notes)
+    shutil.rmtree(batches)
+    shutil.copytree(tmp_path / "backup", batches)
+    (note,) = [note for note in audit_warehouse(warehouse_at(released)).notes if MARCH in note]
+    assert f"{MARCH} was forgotten on" in note and "qlog forget --before 2006-04" in note
+    assert forget(released)["months"] == [MARCH]
+    assert not any(MARCH in note for note in audit_warehouse(warehouse_at(released)).notes)
 
 
 def test_forgetting_waits_for_whoever_reads_the_file(released: Path, monkeypatch: pytest.MonkeyPatch) -> None:
