@@ -86,7 +86,10 @@ def log_assets(months: dg.PartitionsDefinition) -> list[Definition]:
         if "again_because" in said:
             restore_batch(book, batch, said["again_because"])
         refuse_withdrawn(book, batch, "say why it is to be used again, as again_because in the run's config")
-        gone = [] if said.get("bring_back_forgotten") else list(forgotten_months(home, book))
+
+        def gone() -> list[str]:
+            return [] if said.get("bring_back_forgotten") else list(forgotten_months(home, book))
+
         with warehouse.duckdb() as engine:
             partition, fresh = ingest_batch(home, engine, batch, admission, context.run_id, book, gone, progress)
             facts = batch_metadata(home, engine, book, partition, warn_of_urls([batch.source], chosen.has_urls))

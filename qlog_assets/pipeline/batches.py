@@ -144,13 +144,14 @@ def ingest_batch(
     admission: Admission,
     run_id: str | None = None,
     book: Book | None = None,
-    leaving_out: Collection[str] = (),
+    leaving_out: Callable[[], Collection[str]] = tuple,
     progress: Callable[[int, int], None] | None = None,
 ) -> tuple[Partition, bool]:
     """Read a landing file once and write all its months, with every row accepted or rejected for a reason.
 
     A batch of which months were forgotten is read anew. Good rows of the months to be left out are counted and not
-    kept. They never stop the file: one user's row with an old date must not keep everybody else's rows out.
+    kept. They never stop the file: one user's row with an old date must not keep everybody else's rows out. Which
+    months these are is asked when nobody else writes the batch: it may have waited for somebody who forgets them.
     """
     if admission.one_user is not None:
         refuse_other_users(batch.source.path.name, batch.source.column_map.one_user, admission.one_user)
@@ -167,12 +168,13 @@ def ingest_batch(
     measured: dict[str, int] = {}
 
     def write(directory: Path) -> dict[str, TableFacts]:
+        gone = leaving_out()
         read = read_batch(engine.connection, batch.source, admission.months, directory, progress)
         measured["read"] = read.read
         measured["outside"] = sum(read.rejected.get(reason, 0) for reason in NOTHING_AGAINST)
         tables = {REJECTED: engine.facts(directory, sorted((directory / "rejected").glob("*.parquet")))}
         for month in read.months:
-            if month in leaving_out:
+            if month in gone:
                 measured[FORGOTTEN + month] = read.months[month]
                 remove_whole(directory / "accepted" / month)
                 continue
@@ -180,7 +182,7 @@ def ingest_batch(
         return tables
 
     def usable(partition: Partition) -> bool:
-        return is_complete(partition) and set(left_out(partition)) <= set(leaving_out)
+        return is_complete(partition) and set(left_out(partition)) <= set(leaving_out())
 
     written = write_entered(warehouse, provenance, write, book, measured=measured, usable=usable)
     # What an earlier version read of the same file counts no more, damaged or read in another way as it may be.

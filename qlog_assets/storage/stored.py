@@ -104,16 +104,16 @@ class Stored:
         A partition takes hours to make, and a disk may be unmounted meanwhile: what lies below it gets no row.
         """
         self.check()
-        for name in names:
-            self.store.put(directory / name, f"{self.folder}/{name}")
-            copy = self.copy_path(private, name)
-            make_private(copy.parent)
-            (directory / name).chmod(0o600)
-            os.replace(directory / name, copy)
         try:
+            for name in names:
+                self.store.put(directory / name, f"{self.folder}/{name}")
+                copy = self.copy_path(private, name)
+                make_private(copy.parent)
+                (directory / name).chmod(0o600)
+                os.replace(directory / name, copy)
             self.check()
-        except StoreError:
-            # Wherever the files went, nothing else has a folder of this name.
+        except OSError:
+            # Wherever files went, nothing else has a folder of this name. The record stays for what a store keeps.
             with contextlib.suppress(StoreError):
                 self.store.delete_folder(self.folder)
             raise
@@ -227,18 +227,26 @@ def discard(directory: Path, private: Path) -> None:
     """Remove a scratch directory, and from their stores what its records name.
 
     Where a store does not answer, its records stay for the next process that tidies up, and nothing else does. A record
-    that was copied with its warehouse deletes nothing: what it names is the other one's, or was when it was copied.
+    that was copied with its warehouse stays, too: what it names is the other one's, or was when it was copied.
     """
     try:
+        copied = False
         for record, stored in records_in(directory):
             if stored.directory == record.parent.stat().st_ino:
                 stored.delete(private)
-            else:
-                LOG.warning(
-                    "%s: is a copy, so nothing was deleted: look whether another warehouse has %s in %s",
-                    record, stored.folder, stored.place,
-                )  # fmt: skip
-            record.unlink()
+                record.unlink()
+                continue
+            copied = True
+            LOG.warning(
+                "%s/%s: the record here is a copy, so nothing was deleted: delete it by hand if no other warehouse has "
+                "it, then %s",
+                stored.place,
+                stored.folder,
+                directory,
+            )
+        if copied:
+            _keep_records(directory)
+            return
     except StoreError as error:
         LOG.warning("%s; what a write left there is deleted by a later command", error)
         _keep_records(directory)

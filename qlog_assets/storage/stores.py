@@ -123,18 +123,19 @@ class Store:
         """Delete a file, if it is there."""
         with self._saying_what_failed(), contextlib.suppress(FileNotFoundError):
             self.files.delete_file(f"{self.root}/{name}")
-            self._keep_deleted(name)
+        self._keep_deleted(name)
 
     def delete_folder(self, folder: str) -> None:
         """Delete a folder with everything in it, if it is there."""
         with self._saying_what_failed(), contextlib.suppress(FileNotFoundError):
             self.files.delete_dir(f"{self.root}/{folder}")
-            self._keep_deleted(folder)
+        self._keep_deleted(folder)
 
     def _keep_deleted(self, name: str) -> None:
         """What is gone stays so after a power cut: the record that names it goes next, on another disk."""
         if self.place.startswith("file:"):
-            sync(Path(self.root, name).parent)
+            with self._saying_what_failed(), contextlib.suppress(FileNotFoundError):
+                sync(Path(self.root, name).parent)
 
     def _write_at(self, descriptor: int, part: bytes, start: int) -> None:
         left = memoryview(part)

@@ -19,6 +19,7 @@ from qlog_assets.door.draws import discard_draw
 from qlog_assets.door.preconditions import lock_months
 from qlog_assets.errors import ParameterError, QlogError
 from qlog_assets.ledger import Book, Charge, Ledger, Skip
+from qlog_assets.ledger.book import key_of
 from qlog_assets.mechanisms.register import releasable
 from qlog_assets.months import Month
 from qlog_assets.pipeline.batches import EARLIER_NAME, LANDING_BATCH, batches, in_use, left_out, months_of
@@ -29,7 +30,7 @@ from qlog_assets.sources.readers import refuse_unreadable
 from qlog_assets.storage.dagster_home import SETTINGS, open_existing
 from qlog_assets.storage.partition import Partition, WarehouseError
 from qlog_assets.storage.private_files import remove_whole
-from qlog_assets.storage.scratch import PREFIX
+from qlog_assets.storage.scratch import PREFIX, remove_leftovers
 from qlog_assets.storage.stored import check_stores
 from qlog_assets.storage.warehouse import Warehouse
 
@@ -132,7 +133,7 @@ def batch_folders(warehouse: Warehouse) -> list[Path]:
         folder
         for asset in (LANDING_BATCH, EARLIER_NAME)
         for folder in sorted((warehouse.private / asset).glob("*"))
-        if folder.is_dir()
+        if folder.is_dir() and not folder.name.startswith(PREFIX)
     ]
 
 
@@ -142,8 +143,19 @@ def readings(folder: Path) -> list[Partition]:
     A file that was read again under other settings has several, and those before the current one are for audits alone.
     What a killed process left may have nothing that points at it.
     """
+    found = []
+    for path in reading_paths(folder):
+        try:
+            found.append(Partition.read(path))
+        except WarehouseError as error:
+            # Nobody knows which months it holds. One that is not current is never made again.
+            raise WarehouseError(f"{error}; where that does not help, delete {path}") from None
+    return found
+
+
+def reading_paths(folder: Path) -> list[Path]:
     found = sorted(path.parent for path in folder.glob("*/provenance.json"))
-    return [Partition.read(path) for path in found if not path.name.startswith(PREFIX)]
+    return [path for path in found if not path.name.startswith(PREFIX)]
 
 
 def months_in(found: Iterable[Partition]) -> set[str]:
@@ -175,8 +187,9 @@ def forget_private(warehouse: Warehouse, months: list[Month], charges: list[Char
         discard_draw(warehouse, charge.fingerprint)
     door.on_point("draws_forgotten")
     for folder in batch_folders(warehouse):
-        # An ingest of the same file waits, and what it wrote until now is found here.
+        # An ingest of the same file waits, and what it wrote until now is found here, also if it was killed.
         with warehouse.writing(folder.parent.name, folder.name):
+            remove_leftovers(folder, warehouse.discard)
             stores |= forget_readings(warehouse, folder, set(months))
     door.on_point("batches_forgotten")
     return stores
@@ -237,10 +250,13 @@ def reason_to_keep(
 
 
 def withdrawn_months(warehouse: Warehouse, ledger: Ledger, policy: Policy) -> set[Month]:
-    """The months of which only withdrawn batches have rows, or readings that another one of the same file replaced: no
-    release will ever be made of those."""
-    used = months_in(in_use(batches(warehouse), Book(ledger, policy.dataset).withdrawals()))
-    return {Month(name) for name in months_in(all_readings(warehouse)) - used}
+    """The months of which only withdrawn batches have rows, or readings under another policy, whose months this one
+    does not take in: no release will be made of those."""
+    withdrawals, taken_in = Book(ledger, policy.dataset).withdrawals(), policy.admission.months
+    found = all_readings(warehouse)
+    used = months_in(in_use(batches(warehouse), withdrawals))
+    used |= {name for name in months_in(in_use(found, withdrawals)) if taken_in.first <= name <= taken_in.last}
+    return {Month(name) for name in months_in(found) - used}
 
 
 def held_months(warehouse: Warehouse, ledger: Ledger, policy: Policy) -> set[Month]:
@@ -255,23 +271,21 @@ def held_months(warehouse: Warehouse, ledger: Ledger, policy: Policy) -> set[Mon
 
 
 def returned_notes(warehouse: Warehouse, ledger: Ledger, dataset: str | None) -> list[str]:
-    """A sentence for each forgotten month of which a batch has rows: left by an earlier version, or brought back."""
-    days = {
-        Month(name): event.at[:10]
-        for event in ledger.events()
-        if event.kind == "forgotten" and dataset in (None, event.dataset)
-        for name in event.facts["months"]
-    }
+    """A sentence for each forgotten month of which rows are there that were ingested before, and not since: left by an
+    earlier version, or put back from a backup."""
+    names = [each.name for each in ledger.datasets()] if dataset is None else [dataset]
+    entries = {key: made for name in names for key, made in ledger.made(name).items()}
     held: set[str] = set()
-    for folder in batch_folders(warehouse):
-        # A batch whose provenance was damaged is a finding of the releases made from it.
+    for path in (path for folder in batch_folders(warehouse) for path in reading_paths(folder)):
+        # One whose provenance was damaged is a finding of the releases made from it.
         with suppress(WarehouseError):
-            held |= months_in(readings(folder))
+            reading = Partition.read(path)
+            entry = entries.get(key_of(reading))
+            held |= months_of(reading) & entry.forgotten if entry else set()
     return [
-        f"{month} was forgotten on {days[month]}, and rows of it are there: if nobody brought them back, qlog forget "
-        f"--before {month.next()} deletes them"
-        for month in sorted(days)
-        if month in held
+        f"{month} was forgotten, and rows of it are there that were ingested before: "
+        f"qlog forget --before {month.next()} deletes them"
+        for month in sorted(filter(None, map(as_month, held)))
     ]
 
 

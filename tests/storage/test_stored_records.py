@@ -62,6 +62,25 @@ def test_a_disk_that_goes_between_two_files_keeps_none_of_them(
     assert objects(store) == [] and not warehouse.has_current("capped_log", APRIL)
 
 
+def test_a_disk_that_goes_and_one_below_that_fills_up_keeps_no_file(
+    warehouse: Warehouse, home: Path, store: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    written(warehouse)
+    put, mounted = Store.put, store.with_name("mounted")
+
+    def fill(self: Store, source: Path, name: str) -> None:
+        if mounted.exists():
+            raise StoreError("no room")
+        store.rename(mounted)
+        store.mkdir(mode=0o700)
+        put(self, source, name)
+
+    monkeypatch.setattr(Store, "put", fill)
+    with pytest.raises(StoreError, match="no room"):
+        warehouse.write_partition(provenance(APRIL), writer())
+    assert objects(store) == [] and len(objects(mounted)) == 2
+
+
 def test_a_copy_of_a_warehouse_that_was_taken_while_it_wrote_deletes_nothing_of_it(
     warehouse: Warehouse, home: Path, store: Path, tmp_path: Path
 ) -> None:
@@ -72,8 +91,12 @@ def test_a_copy_of_a_warehouse_that_was_taken_while_it_wrote_deletes_nothing_of_
 
     partition = written(warehouse, announce=take)
     said = qlog(copy, "ledger")
-    assert said.code == 0 and f"file://{store}" in said.err and "is a copy" in said.err
+    assert said.code == 0 and f"file://{store}" in said.err and "here is a copy" in said.err
     partition.verify()
+    (left,) = copy.glob("private/capped_log/*/.qlog-tmp-*")
+    assert [path.name for path in left.rglob("*") if path.is_file()] == [RECORD] and f"then {left}" in said.err
+    assert qlog(copy, "ledger").err == said.err
+    shutil.rmtree(left)
     assert qlog(copy, "ledger").err == "" and len(objects(store)) == 2
 
 
@@ -84,7 +107,7 @@ def test_a_partition_that_a_copy_makes_again_stays_in_the_warehouse_that_was_cop
     shutil.copytree(home, tmp_path / "copy")
     with caplog.at_level(logging.WARNING):
         again = written(storing(tmp_path / "copy", store), "new rows", usable=lambda _: False)
-    assert "is a copy" in caplog.text
+    assert "here is a copy" in caplog.text
     assert text_of(again) == "new rows of queries"
     partition.verify()
 

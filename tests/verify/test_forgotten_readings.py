@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from support.forgetting import forget, landed, private_rows
 from support.instances import edit_policy
 
 from qlog_assets.storage.scratch import BusyError
+from qlog_assets.storage.warehouse import Warehouse
 from qlog_assets.verify.audit import audit_warehouse
 
 pytest_plugins = ("support.warehouse_fixtures",)
@@ -53,8 +55,51 @@ def test_rows_that_nothing_points_at_are_forgotten(released: Path) -> None:
     """As a kill leaves them behind the rename that shows a batch, and before what points at it."""
     for pointer in (released / "private" / "landing_batch").glob("*/current"):
         pointer.unlink()
-    assert forget(released)["months"] == [MARCH, APRIL]
-    assert "landing_batch" not in private_rows(released)
+    answer = forget(released, landing=True)
+    assert (answer["months"], list(answer["kept"]), answer["landing_deleted"]) == ([MARCH], [APRIL], [])
+    assert private_rows(released)["landing_batch"] == [APRIL]
+
+
+def test_a_month_that_the_policy_has_again_is_kept_until_it_is_released(ingested: Path) -> None:
+    assert ingest_again(ingested, 'last = "2006-03"') > 0
+    edit_policy(ingested, top='last = "2006-05"')
+    answer = forget(ingested, landing=True)
+    assert (answer["months"], list(answer["kept"]), answer["landing_deleted"]) == ([], [MARCH, APRIL], [])
+    assert private_rows(ingested)["landing_batch"] == [MARCH, APRIL]
+
+
+def test_rows_that_a_killed_ingest_had_moved_aside_are_forgotten(
+    released: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It was killed while forgetting waited for it, behind what tidies up before."""
+    (batch,) = (path.parent for path in (released / "private" / "landing_batch").glob("*/current"))
+    (reading,) = (path.parent for path in batch.glob("*/provenance.json"))
+    aside, writing, moved = batch / ".qlog-tmp-killed", Warehouse.writing, False
+
+    def die_before(self: Warehouse, asset: str, month: str) -> AbstractContextManager[None]:
+        nonlocal moved
+        if asset == "landing_batch" and not moved:
+            moved = True
+            aside.mkdir(mode=0o700)
+            reading.rename(aside / "old")
+        return writing(self, asset, month)
+
+    monkeypatch.setattr(Warehouse, "writing", die_before)
+    assert forget(released)["months"] == [MARCH] and moved
+    monkeypatch.undo()
+    warehouse_at(released).remove_leftovers()
+    assert private_rows(released)["landing_batch"] == [APRIL]
+
+
+def test_a_damaged_reading_is_named_with_what_to_do(released: Path) -> None:
+    assert ingest_again(released, 'last = "2006-06"') > 0
+    (batch,) = (path.parent for path in (released / "private" / "landing_batch").glob("*/current"))
+    current = (batch / "current").read_text(encoding="ascii").strip()
+    (earlier,) = (path for path in batch.glob("*/provenance.json") if path.parent.name != current)
+    earlier.write_text("{}", encoding="utf-8")
+    assert f"where that does not help, delete {earlier.parent}" in qlog(released, "forget", "--before", APRIL).refusal
+    shutil.rmtree(earlier.parent)
+    assert forget(released)["months"] == [MARCH]
 
 
 def test_an_audit_says_what_of_a_forgotten_month_is_still_there(released: Path, tmp_path: Path) -> None:
@@ -66,8 +111,17 @@ def test_an_audit_says_what_of_a_forgotten_month_is_still_there(released: Path, 
     shutil.rmtree(batches)
     shutil.copytree(tmp_path / "backup", batches)
     (note,) = [note for note in audit_warehouse(warehouse_at(released)).notes if MARCH in note]
-    assert f"{MARCH} was forgotten on" in note and "qlog forget --before 2006-04" in note
+    assert f"{MARCH} was forgotten, and rows of it are there" in note and "qlog forget --before 2006-04" in note
     assert forget(released)["months"] == [MARCH]
+    assert not any(MARCH in note for note in audit_warehouse(warehouse_at(released)).notes)
+
+
+def test_an_audit_has_nothing_to_say_of_a_forgotten_month_that_was_brought_back(released: Path) -> None:
+    forget(released)
+    (name,) = landed(released)
+    path = released / "landing" / "aol" / name
+    assert MARCH in qlog(released, "ingest", path, "--format", "aol", "--yes", "--json").json["months"]
+    assert private_rows(released)["landing_batch"] == [MARCH, APRIL]
     assert not any(MARCH in note for note in audit_warehouse(warehouse_at(released)).notes)
 
 
