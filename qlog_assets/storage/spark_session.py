@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 from qlog_assets.errors import QlogError
 from qlog_assets.settings import Settings
 from qlog_assets.storage.scratch import temporary_directory
-from qlog_assets.storage.spark_workers import refuse_open_network, refuse_unmounted
+from qlog_assets.storage.spark_workers import is_here, refuse_open_network, refuse_unmounted
 from qlog_assets.storage.warehouse import Warehouse
 
 if TYPE_CHECKING:
@@ -192,11 +192,12 @@ def application_settings(settings: Settings, master: str, scratch: Path) -> dict
         # What is spilled or moved outlives a kill: the key does not.
         "spark.io.encryption.enabled": "true",
     }
+    if is_here(master):
+        # No other machine can speak to it.
+        common |= {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
     if master.startswith("local"):
-        # Nobody else on the machine may speak to it.
         common |= {
-            "spark.driver.host": "127.0.0.1",
-            "spark.driver.bindAddress": "127.0.0.1",
+            # Nor can anybody else on this one. A cluster has a secret of its own, or is refused.
             "spark.authenticate": "true",
             "spark.sql.shuffle.partitions": str(4 * settings.threads),
             # As many parts as a large table needs; those of a small one are put together again.
