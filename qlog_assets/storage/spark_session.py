@@ -191,6 +191,8 @@ def application_settings(settings: Settings, master: str, scratch: Path) -> dict
         "spark.hadoop.fs.permissions.umask-mode": "077",
         # What is spilled or moved outlives a kill: the key does not.
         "spark.io.encryption.enabled": "true",
+        # Whoever cannot encrypt as well as we do is refused, and not spoken to in the older way.
+        "spark.network.crypto.saslFallback": "false",
     }
     if is_here(master):
         # No other machine can speak to it.

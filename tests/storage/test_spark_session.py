@@ -45,6 +45,7 @@ def test_nothing_of_the_log_is_shown_or_kept_by_spark_itself(tmp_path: Path) -> 
     assert told["spark.ui.enabled"] == told["spark.eventLog.enabled"] == "false"
     assert told["spark.authenticate"] == "true"
     assert told["spark.io.encryption.enabled"] == "true"
+    assert told["spark.network.crypto.saslFallback"] == "false"
     assert Path(told["spark.local.dir"]).is_relative_to(tmp_path / "scratch")
 
 
