@@ -21,7 +21,7 @@ from sqlglot.errors import ErrorLevel, ParseError, UnsupportedError
 from qlog_assets.errors import QlogError
 from qlog_assets.settings import shipped_file
 from qlog_assets.storage.numbering import Numbered, lift_numbering, only_renames
-from qlog_assets.storage.selected_columns import Scope, Tables, expand_columns, quoted, spell_natural_joins
+from qlog_assets.storage.selected_columns import Scope, Tables, expand_columns, quoted, spell_joins
 from qlog_assets.storage.statements import statement
 
 LOW_64 = str(2**64 - 1)
@@ -149,7 +149,7 @@ class Rewriting:
     def rewrite(self, tree: exp.Expr) -> exp.Expr:
         tree = everywhere(tree, self.name_columns)
         expand_columns(tree, self.tables)
-        spell_natural_joins(tree, self.tables)
+        spell_joins(tree, self.tables)
         tree = self.lift_qualify(tree)
         for difference in (
             self.filter_in_window,

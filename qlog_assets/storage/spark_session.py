@@ -47,6 +47,7 @@ SESSION = {
     # What statements say depends on these, and a cluster's owner may have set them otherwise.
     "spark.sql.caseSensitive": "false",
     "spark.sql.parser.escapedStringLiterals": "false",
+    "spark.sql.ansi.enforceReservedKeywords": "false",
     # A file that is gone or broken is an error, and never fewer rows.
     "spark.sql.files.ignoreMissingFiles": "false",
     "spark.sql.files.ignoreCorruptFiles": "false",
