@@ -130,7 +130,7 @@ def test_no_word_before_a_join_can_be_taken_for_a_tables_name(monkeypatch: pytes
     """Where reserved words are enforced, Spark reads `t ANTI JOIN u` as `t AS anti JOIN u`: the opposite."""
     text = f"SELECT query FROM t {kind} JOIN u" + ("" if "NATURAL" in kind else " USING (query)")
     monkeypatch.setattr("qlog_assets.storage.dialects.spark_source", lambda name: text)
-    assert f"FROM t LEFT {kind.split()[-1]} JOIN u USING (" in to_spark("room/name", columns).text
+    assert f"FROM t LEFT {kind.rsplit(maxsplit=1)[-1]} JOIN u USING (" in to_spark("room/name", columns).text
 
 
 def test_the_end_of_a_text_is_the_same_in_both_kinds_of_patterns() -> None:
