@@ -51,6 +51,7 @@ SESSION = {
     # A file that is gone or broken is an error, and never fewer rows.
     "spark.sql.files.ignoreMissingFiles": "false",
     "spark.sql.files.ignoreCorruptFiles": "false",
+    "spark.sql.files.ignoredPathSegmentRegex": "^[._]",
     # A task writes one file: numbers of rows are places in it.
     "spark.sql.files.maxRecordsPerFile": "0",
     # What a task wrote is seen once the whole job is done.
@@ -61,6 +62,8 @@ SESSION = {
     "mapreduce.fileoutputcommitter.algorithm.version": "1",
 }
 """What every session is told, whoever started the server."""
+NOT_HEEDED = ("SPARK_LOCAL_DIRS", "SPARK_REMOTE", "SPARK_API_MODE")
+"""Variables that would take the place of our own scratch directory, which goes with the process, and of the master."""
 STOP_SECONDS = 30
 """How long the end of a process waits for Java's."""
 RUNNING: list[SparkContext] = []
@@ -143,8 +146,8 @@ def start_application(warehouse: Warehouse, master: str) -> SparkSession:
         refuse_without_java()
         # Workers of this machine run the same Python; where a cluster's lies elsewhere, its owner sets the variable.
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-        # It would take the place of our own scratch directory, which goes with the process.
-        os.environ.pop("SPARK_LOCAL_DIRS", None)
+        for name in NOT_HEEDED:
+            os.environ.pop(name, None)
         keeping = contextlib.ExitStack()
         # Rows of the log are written there. It outlives the engine, and goes with the process.
         scratch = keeping.enter_context(temporary_directory(warehouse.spill))
