@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
-from urllib.parse import urlsplit
+from urllib.parse import urlparse, urlsplit
 
 import pyarrow as pa
 
@@ -35,10 +35,16 @@ def is_here(master: str) -> bool:
     return all(LOOPBACK.fullmatch(host) for host in urlsplit(master).netloc.split(","))
 
 
+def encrypts(address: str) -> bool:
+    """Whether the address of a Connect server asks for encryption, read as pyspark reads it: the last word counts."""
+    words = urlparse("http" + address.removeprefix("sc")).params.split(";")
+    return dict(word.partition("=")[::2] for word in words).get("use_ssl") == "true"
+
+
 def refuse_open_network(master: str, setting: Callable[[str, str], str | None]) -> None:
     """Rows of the log go over the network: they are encrypted, and whoever takes part has shown who he is."""
     if master.startswith("sc://"):
-        if not is_here(master) and "use_ssl=true" not in re.split("[/;]", master):
+        if not is_here(master) and not encrypts(master):
             raise QlogError("[engine] master: rows would pass the network as they are: add /;use_ssl=true to it")
         return
     # The secret of our own cores is made with the process.

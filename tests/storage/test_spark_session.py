@@ -88,6 +88,8 @@ SAFE = {"spark.authenticate": "true", "spark.network.crypto.enabled": "true"}
         ("k8s://https://127.0.0.1:6443", {}),
         ("sc://host:15002", SAFE),
         ("sc://host:15002/;use_ssl=false", SAFE),
+        ("sc://host:15002/;use_ssl=true;use_ssl=false", SAFE),
+        ("sc://host:15002/?/;use_ssl=true", SAFE),
     ],
 )
 def test_rows_do_not_pass_a_network_as_they_are(master: str, settings: dict[str, str]) -> None:
