@@ -68,8 +68,17 @@ STOP_SECONDS = 30
 """How long the end of a process waits for Java's."""
 RUNNING: list[SparkContext] = []
 """The application that this process has started: none or one."""
-LOGGERS = ("SQLQueryContextLogger", "DataFrameQueryContextLogger", "pyspark", "py4j")
-"""Who in this process would write Spark's words, and the values in them, to standard error."""
+LOGGERS = (
+    "SQLQueryContextLogger",
+    "DataFrameQueryContextLogger",
+    "pyspark",
+    "pyspark.sql.connect.logging",
+    "py4j",
+    "py4j.java_gateway",
+    "py4j.clientserver",
+)
+"""Who in this process would write Spark's words, and the values in them, to standard error: each by its name, because
+a logger under one that is disabled still writes."""
 
 
 @contextlib.contextmanager
