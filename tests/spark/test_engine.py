@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import logging
 import os
 import re
@@ -9,6 +10,7 @@ import shutil
 import traceback
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +22,7 @@ from support.spark_settings import A_FILE
 
 from qlog_assets.errors import QlogError
 from qlog_assets.settings import Settings
-from qlog_assets.sources.normalise import normalise_text, normalise_url
+from qlog_assets.sources.normalise import install_macros, normalise_text, normalise_url
 from qlog_assets.storage.engine import MACHINE_ERRORS, Engine, EnginePolicy, open_duckdb
 from qlog_assets.storage.spark_workers import encrypts
 from qlog_assets.storage.warehouse import Warehouse
@@ -255,6 +257,29 @@ def test_an_address_is_encrypted_where_qlog_reads_that_it_is(asked: str) -> None
     from pyspark.sql.connect.client import DefaultChannelBuilder
 
     assert encrypts(f"sc://host:15002{asked}") == DefaultChannelBuilder(f"sc://host:15002{asked}").use_ssl
+
+
+def test_runs_at_the_end_of_a_url_are_removed_as_by_duckdb(engine: Engine, warehouse: Warehouse) -> None:
+    """Every text of four signs, some behind a name: slashes and white space before, within and at the end."""
+    texts = ["".join(signs) for signs in itertools.product(" /\n\x1fA", repeat=4)]
+    texts += [f"HTTP://{text}" for text in texts] + [" " * 50 + "/" * 50, "A" + "/ " * 500, "/" * 500 + "A"]
+    none = pa.table({"raw": pa.array([], pa.string()), "normalised": pa.array([], pa.string())})
+    rows = pa.table({"user": ["a"] * len(texts), "query": [f"{number}" for number in range(len(texts))], "url": texts})
+    rows = rows.append_column("time", pa.array([datetime(2006, 3, 1)] * len(texts), pa.timestamp("us")))
+    rows = rows.append_column("rank", pa.array([1] * len(texts), pa.int32()))
+    said = []
+    with open_duckdb(warehouse) as duckdb:
+        for each in (engine, duckdb):
+            install_macros(each)
+            with (
+                each.table("raw_log", rows),
+                each.table("raw_beyond_ascii", rows.slice(0, 0)),
+                each.table("normalised_queries", none),
+                each.table("normalised_urls", none),
+            ):
+                cleaned = each.arrow("log/cleaned_log")
+            said.append(dict(zip(cleaned["query"].to_pylist(), cleaned["url"].to_pylist(), strict=True)))
+    assert said[0] == said[1] == {f"{number}": normalise_url(text) or None for number, text in enumerate(texts)}
 
 
 @pytest.mark.parametrize("words", ["Connection refused", "OutOfMemoryError", "bigger than maxResultSize"])
