@@ -24,7 +24,6 @@ from qlog_assets.errors import QlogError
 from qlog_assets.settings import Settings
 from qlog_assets.sources.normalise import install_macros, normalise_text, normalise_url
 from qlog_assets.storage.engine import MACHINE_ERRORS, Engine, EnginePolicy, open_duckdb
-from qlog_assets.storage.spark_workers import encrypts
 from qlog_assets.storage.warehouse import Warehouse
 from qlog_assets.synthetic import write_log
 from qlog_assets.synthetic.spark_blocks import drawn_by_spark
@@ -40,16 +39,6 @@ MASTER = os.environ.get("QLOG_SPARK_MASTER", "local[2]")
 
 HERE = not MASTER.startswith("sc://")
 """Whether Java is a process of ours."""
-
-ADDRESSES = (
-    "use_ssl=true",
-    "use_ssl=false",
-    "token=x;use_ssl=true",
-    "use_ssl=true;use_ssl=false",
-    "use_ssl=false;use_ssl=true",
-    "token=use_ssl",
-)
-"""How the address of a server may go on."""
 
 
 def as_spark(engine: Engine) -> SparkEngine:
@@ -248,15 +237,6 @@ def test_no_logger_of_sparks_writes_in_this_process(engine: Engine) -> None:
     made = [each for name, each in logging.root.manager.loggerDict.items() if own.fullmatch(name)]
     writing = [each.name for each in made if isinstance(each, logging.Logger) and not each.disabled]
     assert len(made) > 3 and writing == []
-
-
-@pytest.mark.parametrize(
-    "asked", ["", "/", *(f"/;{each}" for each in ADDRESSES), "/?/;use_ssl=true", "/#;use_ssl=true"]
-)
-def test_an_address_is_encrypted_where_qlog_reads_that_it_is(asked: str) -> None:
-    from pyspark.sql.connect.client import DefaultChannelBuilder
-
-    assert encrypts(f"sc://host:15002{asked}") == DefaultChannelBuilder(f"sc://host:15002{asked}").use_ssl
 
 
 def test_runs_at_the_end_of_a_url_are_removed_as_by_duckdb(engine: Engine, warehouse: Warehouse) -> None:
