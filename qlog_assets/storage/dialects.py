@@ -9,7 +9,6 @@ DuckDB's dialect, too, and translated like all others: DuckDB can run it, and a 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -20,8 +19,9 @@ from sqlglot.errors import ErrorLevel, ParseError, UnsupportedError
 
 from qlog_assets.errors import QlogError
 from qlog_assets.settings import shipped_file
+from qlog_assets.storage.java_patterns import java_pattern
 from qlog_assets.storage.numbering import Numbered, lift_numbering, only_renames
-from qlog_assets.storage.selected_columns import Scope, Tables, expand_columns, quoted, spell_natural_joins
+from qlog_assets.storage.selected_columns import Scope, Tables, expand_columns, quoted, spell_joins
 from qlog_assets.storage.statements import statement
 
 LOW_64 = str(2**64 - 1)
@@ -149,7 +149,7 @@ class Rewriting:
     def rewrite(self, tree: exp.Expr) -> exp.Expr:
         tree = everywhere(tree, self.name_columns)
         expand_columns(tree, self.tables)
-        spell_natural_joins(tree, self.tables)
+        spell_joins(tree, self.tables)
         tree = self.lift_qualify(tree)
         for difference in (
             self.filter_in_window,
@@ -318,7 +318,8 @@ class Rewriting:
         return node
 
     def pattern(self, node: exp.Expr) -> exp.Expr:
-        """Patterns: Java's `$` also stands before a last line's end, and its `.` knows more ends of lines."""
+        """Patterns: Java's `$` also stands before a last line's end, its `.` knows more ends of lines, and it may take
+        the square of a text's length for `x+$`."""
         if isinstance(node, exp.RegexpFullMatch):
             whole = exp.Literal.string(rf"\A(?:{node.expression.name})\z")
             node = exp.RegexpLike(this=node.this.copy(), expression=whole)
@@ -371,24 +372,3 @@ def is_half(node: exp.Expr) -> bool:
     if isinstance(node, exp.BitwiseRightShift):
         return node.expression.name == "64"
     return isinstance(node, exp.BitwiseAnd) and node.expression.name == LOW_64
-
-
-OTHERWISE_IN_JAVA = re.compile(r"\[\[:|\[\^?\]|\\[sSvV]|\(\?(?!s\))[a-zA-Z]|&&")
-"""What Java reads in another way: classes by name, `]` as the first of a class, white space, flags other than `s`."""
-
-
-def java_pattern(pattern: str) -> str:
-    """A pattern of RE2 for Java: `$` is the very end, and `.` is anything but a line feed."""
-    other = OTHERWISE_IN_JAVA.search(pattern)
-    if other:
-        raise UnsupportedError(f"a pattern with {other.group()}")
-    written, escaped, in_class = "", False, False
-    for sign in pattern:
-        if not escaped and not in_class and sign == "$":
-            written += r"\z"
-        else:
-            written += sign
-        if not escaped and sign in "[]":
-            in_class = sign == "["
-        escaped = sign == "\\" and not escaped
-    return f"(?d){written}"

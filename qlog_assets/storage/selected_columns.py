@@ -126,8 +126,11 @@ def expand_select(select: exp.Select, sources: Mapping[str, list[str]]) -> None:
     select.set("expressions", projected)
 
 
-def spell_natural_joins(tree: exp.Expr, tables: Tables) -> None:
-    """NATURAL ANTI JOIN by the columns that both sides have."""
+def spell_joins(tree: exp.Expr, tables: Tables) -> None:
+    """NATURAL ANTI JOIN by the columns that both sides have; ANTI and SEMI with their side, or Spark may take the word
+    for another name of the table before it."""
+    for join in [each for each in tree.find_all(exp.Join) if each.kind in ("ANTI", "SEMI")]:
+        join.set("side", "LEFT")
     for join in [each for each in tree.find_all(exp.Join) if each.method == "NATURAL" and each.kind == "ANTI"]:
         select = join.parent
         assert isinstance(select, exp.Select)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import datetime
 import shutil
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -33,6 +33,7 @@ from qlog_assets.storage.statements import table_of
 
 if TYPE_CHECKING:
     import pandas
+    from pyspark.sql.types import StructType
 
 TYPES = {
     "string": "VARCHAR",
@@ -74,8 +75,10 @@ class SparkEngine(Engine):
             self._read(files).createOrReplaceTempView(name)
         self._bytes[name] = sum(path.stat().st_size for path in files)
 
-    def _read(self, files: Sequence[Path]) -> DataFrame:
-        return self.session.read.parquet(*(f"file:{str(path).translate(GLOB)}" for path in files))
+    def _read(self, files: Iterable[Path], schema: StructType | None = None) -> DataFrame:
+        """These files and no others: what else lies in their folder was not counted."""
+        reader = self.session.read if schema is None else self.session.read.schema(schema)
+        return reader.parquet(*(f"file:{str(path).translate(GLOB)}" for path in files))
 
     def numbered_view(self, name: str, files: Sequence[Path]) -> None:
         with quoting_nothing(name):
@@ -159,9 +162,7 @@ class SparkEngine(Engine):
         counts = {number_of_part(part): found for part, found in stored.items()}
         before = np.cumsum([0, *(counts.get(place, 0) for place in range(max(counts, default=0)))]).tolist()
         starts = element_at(array(*(lit(start).cast("bigint") for start in before)), col(RANGE) + 1)
-        kept = self.session.read.schema(rows.withColumn(RANGE, lit(0)).schema).parquet(
-            f"file:{str(folder).translate(GLOB)}"
-        )
+        kept = self._read(stored, rows.withColumn(RANGE, lit(0)).schema)
         place = (col("_metadata.row_index").cast("bigint") + starts).alias(PLACE)
         name = f"numbered_{self._kept}"
         kept.select(*(col(f"`{column}`") for column in rows.columns), place).createOrReplaceTempView(name)
@@ -187,11 +188,9 @@ class SparkEngine(Engine):
 
     def _keep(self, table: str, rows: DataFrame) -> None:
         """Write some rows and give them a name."""
-        folder = self._folder(table)
-        store(rows, folder)
-        self.session.read.schema(rows.schema).parquet(f"file:{str(folder).translate(GLOB)}").createOrReplaceTempView(
-            table
-        )
+        stored = store(rows, self._folder(table))
+        self._read(stored, rows.schema).createOrReplaceTempView(table)
+        self._bytes[table] = sum(part.stat().st_size for part in stored)
 
     def add_rows(self, name: str, table: str) -> None:
         with quoting_nothing(f"sql/{name}.sql"):

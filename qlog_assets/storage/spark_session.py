@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 from qlog_assets.errors import QlogError
 from qlog_assets.settings import Settings
 from qlog_assets.storage.scratch import temporary_directory
-from qlog_assets.storage.spark_workers import refuse_open_network, refuse_unmounted
+from qlog_assets.storage.spark_workers import is_here, refuse_open_network, refuse_unmounted
 from qlog_assets.storage.warehouse import Warehouse
 
 if TYPE_CHECKING:
@@ -47,9 +47,11 @@ SESSION = {
     # What statements say depends on these, and a cluster's owner may have set them otherwise.
     "spark.sql.caseSensitive": "false",
     "spark.sql.parser.escapedStringLiterals": "false",
+    "spark.sql.ansi.enforceReservedKeywords": "false",
     # A file that is gone or broken is an error, and never fewer rows.
     "spark.sql.files.ignoreMissingFiles": "false",
     "spark.sql.files.ignoreCorruptFiles": "false",
+    "spark.sql.files.ignoredPathSegmentRegex": "^[._]",
     # A task writes one file: numbers of rows are places in it.
     "spark.sql.files.maxRecordsPerFile": "0",
     # What a task wrote is seen once the whole job is done.
@@ -60,12 +62,23 @@ SESSION = {
     "mapreduce.fileoutputcommitter.algorithm.version": "1",
 }
 """What every session is told, whoever started the server."""
+NOT_HEEDED = ("SPARK_LOCAL_DIRS", "SPARK_REMOTE", "SPARK_API_MODE")
+"""Variables that would take the place of our own scratch directory, which goes with the process, and of the master."""
 STOP_SECONDS = 30
 """How long the end of a process waits for Java's."""
 RUNNING: list[SparkContext] = []
 """The application that this process has started: none or one."""
-LOGGERS = ("SQLQueryContextLogger", "DataFrameQueryContextLogger", "pyspark", "py4j")
-"""Who in this process would write Spark's words, and the values in them, to standard error."""
+LOGGERS = (
+    "SQLQueryContextLogger",
+    "DataFrameQueryContextLogger",
+    "pyspark",
+    "pyspark.sql.connect.logging",
+    "py4j",
+    "py4j.java_gateway",
+    "py4j.clientserver",
+)
+"""Who in this process would write Spark's words, and the values in them, to standard error: each by its name, because
+a logger under one that is disabled still writes."""
 
 
 @contextlib.contextmanager
@@ -142,8 +155,8 @@ def start_application(warehouse: Warehouse, master: str) -> SparkSession:
         refuse_without_java()
         # Workers of this machine run the same Python; where a cluster's lies elsewhere, its owner sets the variable.
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-        # It would take the place of our own scratch directory, which goes with the process.
-        os.environ.pop("SPARK_LOCAL_DIRS", None)
+        for name in NOT_HEEDED:
+            os.environ.pop(name, None)
         keeping = contextlib.ExitStack()
         # Rows of the log are written there. It outlives the engine, and goes with the process.
         scratch = keeping.enter_context(temporary_directory(warehouse.spill))
@@ -191,12 +204,15 @@ def application_settings(settings: Settings, master: str, scratch: Path) -> dict
         "spark.hadoop.fs.permissions.umask-mode": "077",
         # What is spilled or moved outlives a kill: the key does not.
         "spark.io.encryption.enabled": "true",
+        # Whoever cannot encrypt as well as we do is refused, and not spoken to in the older way.
+        "spark.network.crypto.saslFallback": "false",
     }
+    if is_here(master):
+        # No other machine can speak to it.
+        common |= {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
     if master.startswith("local"):
-        # Nobody else on the machine may speak to it.
         common |= {
-            "spark.driver.host": "127.0.0.1",
-            "spark.driver.bindAddress": "127.0.0.1",
+            # Nor can anybody else on this one. A cluster has a secret of its own, or is refused.
             "spark.authenticate": "true",
             "spark.sql.shuffle.partitions": str(4 * settings.threads),
             # As many parts as a large table needs; those of a small one are put together again.

@@ -1,5 +1,5 @@
-"""What is asked of Spark's machines before they get a row: that nobody listens between them and this process, and that
-they see the warehouse."""
+"""What is asked of Spark's machines before they get a row: that they are who they say, that nobody listens between them
+and this process, and that they see the warehouse."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
-from urllib.parse import urlsplit
+from urllib.parse import urlparse, urlsplit
 
 import pyarrow as pa
 
@@ -29,22 +29,36 @@ LOOK_SECONDS = 0.05
 
 
 def is_here(master: str) -> bool:
-    """Whether all of Spark runs on this machine: its own cores, or masters that nobody else can reach."""
+    """Whether all of Spark runs on this machine: its own cores, or masters that no other machine can reach."""
     if re.fullmatch(r"local(\[.*\])?", master):
         return True
     return all(LOOPBACK.fullmatch(host) for host in urlsplit(master).netloc.split(","))
 
 
+def encrypts(address: str) -> bool:
+    """Whether the address of a Connect server asks for encryption, read as pyspark reads it: the last word counts."""
+    words = urlparse("http" + address.removeprefix("sc")).params.split(";")
+    return dict(word.partition("=")[::2] for word in words).get("use_ssl") == "true"
+
+
 def refuse_open_network(master: str, setting: Callable[[str, str], str | None]) -> None:
     """Rows of the log go over the network: they are encrypted, and whoever takes part has shown who he is."""
-    if is_here(master):
-        return
     if master.startswith("sc://"):
-        if "use_ssl=true" not in re.split("[/;]", master):
+        if not is_here(master) and not encrypts(master):
             raise QlogError("[engine] master: rows would pass the network as they are: add /;use_ssl=true to it")
         return
+    # The secret of our own cores is made with the process.
+    if master.startswith("local"):
+        return
+    known = setting("spark.authenticate", "false") == "true"
+    # Other users of this machine reach its ports, too: who asks for rows must know the secret.
+    if is_here(master) and not known:
+        raise QlogError(
+            "[engine] master: every user of this machine could ask for rows: set spark.authenticate to true and "
+            "spark.authenticate.secret in spark-defaults.conf, for the driver, the master and the workers"
+        )
     encrypted = any(setting(name, "false") == "true" for name in ENCRYPTION)
-    if setting("spark.authenticate", "false") != "true" or not encrypted:
+    if not is_here(master) and not (known and encrypted):
         raise QlogError(
             "[engine] master: rows would pass the network as they are: set spark.authenticate and "
             "spark.network.crypto.enabled to true in spark-defaults.conf, here and on the cluster"

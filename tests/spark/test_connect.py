@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from support.spark_settings import OTHER_SETTINGS
+from support.spark_settings import OTHER_SETTINGS, OTHER_VARIABLES
 
 from qlog_assets.settings import CHECKOUT
 
@@ -37,6 +37,7 @@ def server(tmp_path: Path) -> Iterator[str]:
         "spark.connect.grpc.binding.address": "127.0.0.1",
         "spark.connect.grpc.binding.port": str(port),
     }
+    owners = {name: value for name, value in environment().items() if name not in OTHER_VARIABLES}
     process = subprocess.Popen(
         [
             str(Path(pyspark.__file__).parent / "bin" / "spark-submit"),
@@ -45,7 +46,7 @@ def server(tmp_path: Path) -> Iterator[str]:
             *(word for name, value in told.items() for word in ("--conf", f"{name}={value}")),
             "spark-internal",
         ],
-        env=environment() | {"SPARK_LOCAL_IP": "127.0.0.1", "PYSPARK_PYTHON": sys.executable},
+        env=owners | {"SPARK_LOCAL_IP": "127.0.0.1", "PYSPARK_PYTHON": sys.executable},
         cwd=tmp_path,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,

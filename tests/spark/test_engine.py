@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import itertools
+import logging
 import os
+import re
+import shutil
 import traceback
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,11 +18,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from support.spark_settings import A_FILE, OTHER_SETTINGS
+from support.spark_settings import A_FILE
 
 from qlog_assets.errors import QlogError
 from qlog_assets.settings import Settings
-from qlog_assets.sources.normalise import normalise_text
+from qlog_assets.sources.normalise import install_macros, normalise_text, normalise_url
 from qlog_assets.storage.engine import MACHINE_ERRORS, Engine, EnginePolicy, open_duckdb
 from qlog_assets.storage.warehouse import Warehouse
 from qlog_assets.synthetic import write_log
@@ -42,15 +47,6 @@ def as_spark(engine: Engine) -> SparkEngine:
 
     assert isinstance(engine, SparkEngine)
     return engine
-
-
-@pytest.fixture(scope="module", autouse=True)
-def other_settings() -> Iterator[None]:
-    """A machine whose Spark is set otherwise: all tests here hold in spite of it."""
-    with pytest.MonkeyPatch.context() as patch:
-        told = " ".join(f"--conf {name}={value}" for name, value in OTHER_SETTINGS.items())
-        patch.setenv("PYSPARK_SUBMIT_ARGS", f"{told} pyspark-shell")
-        yield
 
 
 @pytest.fixture(scope="module")
@@ -198,10 +194,26 @@ def test_a_synthetic_log_that_spark_draws_is_the_same_to_the_byte(
 
 
 def test_texts_beyond_ascii_are_normalised_by_the_reference(engine: Engine) -> None:
-    texts = ["GRÖSSE  x", "ﬁsh", "plain", "東京\u3000天気", "ǰ"]
-    with engine.table("raw_beyond_ascii", pa.table({"query": texts})):
-        assert engine.mapped_table("log/queries_beyond_ascii", "normalised_queries", normalise_text) == 4
-    assert engine.columns("normalised_queries") == {"raw": "VARCHAR", "normalised": "VARCHAR"}
+    texts = ["GRÖSSE  x", "ﬁsh", "plain", "東京\u3000天気", "ǰ", "İstanbul\x85", "ΣΊΣΥΦΟΣ", " e\u0301 "]
+    urls = ["HTTP://WWW.MÜNCHEN.de/Straße//", " http://Ö.example/A ", "http://plain.example", "ﬁ.example/Ä?B#C"]
+    urls += [None, "東京.example\u3000", "HTTP://É.example", "É/É//"]
+    with engine.table("raw_beyond_ascii", pa.table({"query": texts, "url": urls})):
+        assert mapped(engine, "queries", normalise_text) == {
+            text: normalise_text(text) for text in texts if not text.isascii()
+        }
+        assert mapped(engine, "urls", normalise_url) == {
+            url: normalise_url(url) for url in urls if url is not None and not url.isascii()
+        }
+
+
+def mapped(engine: Engine, what: str, function: Callable[[str], str]) -> dict[str, str]:
+    """What the engine makes of each text beyond ASCII."""
+    table = f"normalised_{what}"
+    told = engine.mapped_table(f"log/{what}_beyond_ascii", table, function)
+    assert engine.columns(table) == {"raw": "VARCHAR", "normalised": "VARCHAR"}
+    rows = as_spark(engine).session.table(table).toArrow().to_pylist()
+    assert len(rows) == told
+    return {row["raw"]: row["normalised"] for row in rows}
 
 
 def test_an_error_quotes_no_value_and_names_the_statement(
@@ -217,6 +229,37 @@ def test_an_error_quotes_no_value_and_names_the_statement(
     said = capfd.readouterr()
     told = "".join(traceback.format_exception(caught.value)) + said.out + said.err + caplog.text
     assert "my own secret" not in told
+
+
+def test_no_logger_of_sparks_writes_in_this_process(engine: Engine) -> None:
+    """Those that its modules have made by now; one writes also where the one above it is disabled."""
+    own = re.compile(r"(pyspark|py4j|\w*QueryContextLogger)(\..*)?")
+    made = [each for name, each in logging.root.manager.loggerDict.items() if own.fullmatch(name)]
+    writing = [each.name for each in made if isinstance(each, logging.Logger) and not each.disabled]
+    assert len(made) > 3 and writing == []
+
+
+def test_runs_at_the_end_of_a_url_are_removed_as_by_duckdb(engine: Engine, warehouse: Warehouse) -> None:
+    """Every text of four signs, some behind a name: slashes and white space before, within and at the end."""
+    texts = ["".join(signs) for signs in itertools.product(" /\n\x1fA", repeat=4)]
+    texts += [f"HTTP://{text}" for text in texts] + [" " * 50 + "/" * 50, "A" + "/ " * 500, "/" * 500 + "A"]
+    none = pa.table({"raw": pa.array([], pa.string()), "normalised": pa.array([], pa.string())})
+    rows = pa.table({"user": ["a"] * len(texts), "query": [f"{number}" for number in range(len(texts))], "url": texts})
+    rows = rows.append_column("time", pa.array([datetime(2006, 3, 1)] * len(texts), pa.timestamp("us")))
+    rows = rows.append_column("rank", pa.array([1] * len(texts), pa.int32()))
+    said = []
+    with open_duckdb(warehouse) as duckdb:
+        for each in (engine, duckdb):
+            install_macros(each)
+            with (
+                each.table("raw_log", rows),
+                each.table("raw_beyond_ascii", rows.slice(0, 0)),
+                each.table("normalised_queries", none),
+                each.table("normalised_urls", none),
+            ):
+                cleaned = each.arrow("log/cleaned_log")
+            said.append(dict(zip(cleaned["query"].to_pylist(), cleaned["url"].to_pylist(), strict=True)))
+    assert said[0] == said[1] == {f"{number}": normalise_url(text) or None for number, text in enumerate(texts)}
 
 
 @pytest.mark.parametrize("words", ["Connection refused", "OutOfMemoryError", "bigger than maxResultSize"])
@@ -295,6 +338,40 @@ def test_rows_that_were_written_elsewhere_are_missed(
     ):
         doing(engine, warehouse.private / f"{doing.__name__}.parquet")
     assert isinstance(caught.value, MACHINE_ERRORS)
+
+
+def count_kept(engine: Engine) -> int:
+    keep(engine, Path())
+    return engine.count("queries_beyond_ascii")
+
+
+def count_numbered(engine: Engine) -> int:
+    number(engine, Path())
+    return engine.count("counted_items")
+
+
+@pytest.mark.parametrize("counted", [count_kept, count_numbered])
+def test_what_is_read_is_what_was_counted_after_a_write(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch, counted: Callable[[Engine], int]
+) -> None:
+    """A task that was given up may write its file late: its rows are there already."""
+    from qlog_assets.storage import spark_engine
+
+    store = spark_engine.store
+
+    def store_and_come_late(rows: Any, folder: Path) -> dict[Path, int]:
+        stored = store(rows, folder)
+        for part in stored:
+            shutil.copy(part, part.with_name(f"{part.stem}-late.parquet"))
+        return stored
+
+    monkeypatch.setattr(spark_engine, "store", store_and_come_late)
+    with engine.table("capped_queries", pa.table({"user": ["a", "b"], "query": ["ö", "ü"]})):
+        assert counted(engine) == 2
+    with engine.table(
+        "capped_queries", pa.table({"user": pa.array([], pa.string()), "query": pa.array([], pa.string())})
+    ):
+        assert counted(engine) == 0
 
 
 def test_what_spark_wrote_lies_in_folders_that_nobody_else_can_enter(engine: Engine, warehouse: Warehouse) -> None:

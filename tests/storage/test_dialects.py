@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 import duckdb
 import pytest
 from sqlglot import exp, parse_one
+from sqlglot.errors import UnsupportedError
 from support.small_tables import base_tables
 
 from qlog_assets.settings import CHECKOUT, shipped_file
@@ -16,11 +17,11 @@ from qlog_assets.storage.dialects import (
     REFUSED,
     UntranslatableError,
     as_text,
-    java_pattern,
     parse_macro,
     to_spark,
 )
 from qlog_assets.storage.engine import DuckDBEngine
+from qlog_assets.storage.java_patterns import java_pattern
 from qlog_assets.storage.statements import statement
 
 SQL = CHECKOUT / "sql"
@@ -125,8 +126,44 @@ def test_a_numbering_takes_along_what_its_rows_are_selected_by(monkeypatch: pyte
     assert asked == ["WITH a AS (SELECT x FROM t) SELECT * FROM a AS b WHERE b.x > 1 ORDER BY b.x NULLS LAST"]
 
 
+@pytest.mark.parametrize("kind", ["ANTI", "SEMI", "NATURAL ANTI"])
+def test_no_word_before_a_join_can_be_taken_for_a_tables_name(monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
+    """Where reserved words are enforced, Spark reads `t ANTI JOIN u` as `t AS anti JOIN u`: the opposite."""
+    text = f"SELECT query FROM t {kind} JOIN u" + ("" if "NATURAL" in kind else " USING (query)")
+    monkeypatch.setattr("qlog_assets.storage.dialects.spark_source", lambda name: text)
+    assert f"FROM t LEFT {kind.rsplit(maxsplit=1)[-1]} JOIN u USING (" in to_spark("room/name", columns).text
+
+
 def test_the_end_of_a_text_is_the_same_in_both_kinds_of_patterns() -> None:
     assert java_pattern(r"a$|[$b]\$c$") == r"(?d)a\z|[$b]\$c\z"
+
+
+@pytest.mark.parametrize(
+    ("pattern", "java"),
+    [
+        (r"[\t/]+$", r"(?d)(?:\G|(?<![\t/]))[\t/]++\z"),
+        (r"^[\]|(]+|[\]|(]+$|b", r"(?d)^[\]|(]+|(?:\G|(?<![\]|(]))[\]|(]++\z|b"),
+        (r"/+$", r"(?d)(?:\G|(?<!/))/++\z"),
+        (r"\.+$", r"(?d)(?:\G|(?<!\.))\.++\z"),
+        # A run that does not begin its alternative begins behind something: it may be its own sign.
+        (r"/[/]+$", r"(?d)/[/]+\z"),
+        (r"/(?:a|[/]+$)", r"(?d)/(?:a|[/]+\z)"),
+        (r"[a]+\$", r"(?d)[a]+\$"),
+    ],
+)
+def test_a_run_at_the_end_of_a_text_is_tried_once(pattern: str, java: str) -> None:
+    """Java would try it at each of its places: the square of a url's length."""
+    assert java_pattern(pattern) == java
+
+
+@pytest.mark.parametrize("beside", ["^a*", "^", "(?:a|)", r"\b", "a?", "a{0,2}", ""])
+def test_a_run_at_the_end_beside_what_may_match_nothing_is_refused(beside: str) -> None:
+    with pytest.raises(UnsupportedError, match="beside what may match nothing"):
+        java_pattern(f"{beside}|[ab]+$")
+
+
+def test_no_url_takes_the_square_of_its_length() -> None:
+    assert r"(?:\\G|(?<![\\t-\\r\\x1c-\\x20/]))[\\t-\\r\\x1c-\\x20/]++\\z" in translated("log/cleaned_log")
 
 
 @pytest.mark.parametrize("pattern", [r"[[:alpha:]]", r"a\s", r"(?i)a", r"[a-z&&b]", r"[]$]", r"[^]$]"])

@@ -43,9 +43,18 @@ def test_the_driver_gets_the_memory_of_the_settings_and_never_more(tmp_path: Pat
 def test_nothing_of_the_log_is_shown_or_kept_by_spark_itself(tmp_path: Path) -> None:
     told = spark_session.application_settings(Settings(home=tmp_path), "local[2]", tmp_path / "scratch")
     assert told["spark.ui.enabled"] == told["spark.eventLog.enabled"] == "false"
-    assert told["spark.driver.bindAddress"] == "127.0.0.1" and told["spark.authenticate"] == "true"
+    assert told["spark.authenticate"] == "true"
     assert told["spark.io.encryption.enabled"] == "true"
+    assert told["spark.network.crypto.saslFallback"] == "false"
     assert Path(told["spark.local.dir"]).is_relative_to(tmp_path / "scratch")
+
+
+@pytest.mark.parametrize("master", ["local[2]", "spark://127.0.0.1:7077", "spark://localhost:1,[::1]:2"])
+def test_no_other_machine_can_speak_to_a_driver_whose_spark_is_all_here(tmp_path: Path, master: str) -> None:
+    told = spark_session.application_settings(Settings(home=tmp_path), master, tmp_path)
+    assert told["spark.driver.host"] == told["spark.driver.bindAddress"] == "127.0.0.1"
+    far = spark_session.application_settings(Settings(home=tmp_path), "spark://master:7077", tmp_path)
+    assert "spark.driver.bindAddress" not in far
 
 
 def test_the_policy_file_alone_chooses_the_engine(tmp_path: Path) -> None:
@@ -79,6 +88,8 @@ SAFE = {"spark.authenticate": "true", "spark.network.crypto.enabled": "true"}
         ("k8s://https://127.0.0.1:6443", {}),
         ("sc://host:15002", SAFE),
         ("sc://host:15002/;use_ssl=false", SAFE),
+        ("sc://host:15002/;use_ssl=true;use_ssl=false", SAFE),
+        ("sc://host:15002/?/;use_ssl=true", SAFE),
     ],
 )
 def test_rows_do_not_pass_a_network_as_they_are(master: str, settings: dict[str, str]) -> None:
@@ -86,12 +97,18 @@ def test_rows_do_not_pass_a_network_as_they_are(master: str, settings: dict[str,
         refuse_open_network(master, settings.get)
 
 
+@pytest.mark.parametrize("settings", [{}, {"spark.authenticate": "false"}, {"spark.network.crypto.enabled": "true"}])
+def test_other_users_of_this_machine_get_no_row_from_a_cluster_on_it(settings: dict[str, str]) -> None:
+    with pytest.raises(QlogError, match=r"^\[engine\] master: every user of this machine could ask for rows"):
+        refuse_open_network("spark://127.0.0.1:7077", settings.get)
+
+
 @pytest.mark.parametrize(
     ("master", "settings"),
     [
         ("local", {}),
         ("local[4]", {}),
-        ("spark://127.0.0.1:7077", {}),
+        ("spark://127.0.0.1:7077", {"spark.authenticate": "true"}),
         ("sc://localhost:15002/;token=x", {}),
         ("sc://host:15002/;token=x;use_ssl=true", {}),
         ("spark://master:7077", SAFE),

@@ -18,8 +18,9 @@ from qlog_assets.pipeline.raw_log import assemble_raw_log
 from qlog_assets.policy import Policy
 from qlog_assets.settings import Settings
 from qlog_assets.storage.digests import digest_of
-from qlog_assets.storage.engine import Engine, EnginePolicy, open_duckdb
+from qlog_assets.storage.engine import Engine, open_duckdb
 from qlog_assets.storage.partition import Provenance
+from qlog_assets.storage.spark_session import open_spark
 from qlog_assets.storage.warehouse import Warehouse
 from qlog_assets.studies.simulation import draw_simulated
 from qlog_assets.synthetic import write_log
@@ -85,8 +86,9 @@ def main() -> None:
     parser.add_argument("master")
     parser.add_argument("names", nargs="+")
     given = parser.parse_args()
-    with Engine.open(warehouse_at(given.home), EnginePolicy(kind="spark", master=given.master)) as engine:
-        print(json.dumps(release(given.home, engine, given.names)))
+    with open_spark(warehouse_at(given.home), given.master) as engine:
+        found = release(given.home, engine, given.names)
+        print(json.dumps(found | {"host": engine.session.conf.get("spark.driver.host")}))
 
 
 if __name__ == "__main__":
