@@ -239,7 +239,8 @@ class SparkEngine(Engine):
                 files = list(store_ranges(self._select(name, parameters), folder))
             yield even_parts(pq.read_schema(files[0]), batches_of(name, files), ROWS_AT_ONCE)
         finally:
-            shutil.rmtree(folder)
+            # A file that is still open cannot be removed everywhere; its error would be told for what ended the block.
+            shutil.rmtree(folder, ignore_errors=True)
 
     def frame(self, name: str, **parameters: Any) -> pandas.DataFrame:
         try:

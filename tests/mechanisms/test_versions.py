@@ -23,11 +23,11 @@ ROOT = Path(__file__).resolve().parents[2]
 NAMES = [each.name for each in releasable()]
 
 PINS = {
-    "crowd": (1, "1e7ff3c21f5eaa02"),
-    "safelog": (2, "b860af3650cb4bd8"),
-    "sanitized": (1, "a9aaaf5c0f5859be"),
-    "sessions": (1, "216b863000c63ce2"),
-    "zealous": (1, "bf6a845e89f4870b"),
+    "crowd": (1, "53b01cb7652830fe"),
+    "safelog": (2, "ccafdf3f29b270b1"),
+    "sanitized": (1, "a6a55e79ab684e66"),
+    "sessions": (1, "1fd776ab26d89611"),
+    "zealous": (1, "ce83c3264579cf5b"),
 }
 
 CROWD_LAW = ("aggregation", "decoding", "field", "jobs", "keys", "messages", "sealing", "shares")
