@@ -54,12 +54,9 @@ def whole_runs(parts: Iterator[dict[str, np.ndarray]], by: str) -> Iterator[dict
         if (values[1:] < values[:-1]).any():
             raise RuntimeError(f"rows are not sorted by {by}")
         start = int(np.searchsorted(values, values[-1])) if len(values) else 0
-        # A copy, and no name for the rest: what is given away is not kept in memory for the sake of a few rows.
+        # A copy: a few rows do not keep the whole part in memory beside the next one.
         last = {name: column[start:].copy() for name, column in rows.items()}
-        given = {name: column[:start] for name, column in rows.items()}
-        del rows, values, part
         if start:
-            yield given
-        del given
+            yield {name: column[:start] for name, column in rows.items()}
     if last is not None:
         yield last
